@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.effects import Effect, Evict, Target
+from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
@@ -53,6 +53,7 @@ class WatchedScheduler(Scheduler):
         if decided is not None:
             self._evictions.decided(decided.decision)
             self._check_decision(decided.decision, reserved, in_flight)
+            self._check_nothing_is_written(decided)
             self._check(decided.effects)
         self.plan_audit.look(self._state, (), decided.effects if decided is not None else (), self.records())
         return decided
@@ -116,6 +117,15 @@ class WatchedScheduler(Scheduler):
             assert plan is not None
             self._check_plan(plan, decision.priority, decision.at)
             self._check_budgets(plan, in_flight)
+
+    def _check_nothing_is_written(self, decided: Decided) -> None:
+        """While a plan is improved, only what an earlier plan left behind is cleared."""
+        if decided.decision.outcome is not Outcome.IMPROVING:
+            return
+        for effect in decided.effects:
+            cleared = isinstance(effect, Nominate) and not effect.node
+            cleared |= isinstance(effect, SetCondition) and effect.status == "False"
+            hold(cleared, f"{decided.decision.demand} improves its plan, and wants {effect}")
 
     def _check_no_gang_is_torn(self, key: DemandKey) -> None:
         group = self._state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
@@ -227,6 +237,8 @@ class WatchedScheduler(Scheduler):
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
+        waiting = [key for key, improving in self._state.improvements if improving.places]
+        hold(not waiting, f"first plans wait: {waiting}")
         ledger = self._state.ledger
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
         lingering = ledger.nominations.lingering

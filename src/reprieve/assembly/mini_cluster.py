@@ -32,6 +32,7 @@ from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -133,7 +134,8 @@ async def cluster_up(
                 settings = settings_of(configured, gates)
                 machine = watched(Scheduler(settings), cluster.clock, journal=journal, others=(recent,))
                 remembering = with_history(cluster, cluster.clock, settings)
-                loop = Loop(machine, remembering, cluster.clock, limits=limits_of(gates))
+                limits, solver = limits_of(gates), WorkerProcess()
+                loop = Loop(machine, remembering, cluster.clock, limits=limits, solver=solver)
                 async with loop.running():
                     await asyncio.Event().wait()
 

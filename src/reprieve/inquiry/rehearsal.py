@@ -6,7 +6,7 @@ what it would do meanwhile. Nothing is read or written, and this module must not
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 
@@ -74,9 +74,15 @@ class Rehearsals:
 
 
 def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
-    stage = _Stage(Scheduler(settings), now)
+    stage = _Stage(Scheduler(_improving_at_once(settings)), now)
     stage.play([EvictionsRead(evicted, since=now)])
     return stage
+
+
+def _improving_at_once(settings: Settings) -> Settings:
+    """No process stands beside: plans are improved while they are made."""
+    policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
+    return replace(settings, policies=policies)
 
 
 @dataclass(slots=True)

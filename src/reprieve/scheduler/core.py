@@ -6,6 +6,7 @@ An exception that one event or one demand causes is contained: it is set aside, 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from reprieve.model.effects import (
     Announce,
@@ -19,7 +20,18 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import (
+    Done,
+    Event,
+    EvictionsRead,
+    Failed,
+    Gone,
+    PlanImproved,
+    Seen,
+    Synced,
+    Unknown,
+    Unread,
+)
 from reprieve.model.objects import (
     CompositePodGroup,
     Namespace,
@@ -139,8 +151,9 @@ class Scheduler:
         state = self._state
         match event:
             case Seen(thing):
-                old = state.tombstones.hold(thing.metadata)
-                return () if old or type(thing) in state.settings.unseen else self._seen(event, now)
+                if state.tombstones.hold(thing.metadata) or type(thing) in state.settings.unseen:
+                    return ()
+                return chain(self._seen(event, now), state.checkpoint_reports.saw(thing, now))
             case Gone(target, version):
                 state.tombstones.bury(target.uid, version)
                 return self._gone(target, now)
@@ -160,6 +173,11 @@ class Scheduler:
             case Done(effect) | Failed(effect):
                 state.resend_backoff.end(effect)
                 return self._answered(event, now)
+            case PlanImproved():
+                key = state.improvements.answered(event)
+                if key is not None:
+                    state.queue.again(key)
+                return ()
 
     def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
         match event:
@@ -246,6 +264,7 @@ class Scheduler:
         known = state.world.pod(key) if target.kind == "Pod" else None
         where = target.name if target.kind == "Node" else state.world.node_of(key) if known else ""
         state.reporter.forget(target)
+        state.checkpoint_reports.gone(target)
         plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)

@@ -18,7 +18,7 @@ from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.ledger.nominations import NominationReason
-from reprieve.scheduler.nomination_withdrawal import unreserve
+from reprieve.scheduler.nomination_withdrawal import move_nomination, unreserve
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
 from reprieve.scheduler.plan_records import EndReason
@@ -132,7 +132,7 @@ def _line_up(
     changed |= bool(faults) != (target in state.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
-        state.ledger.nominations.move(target)
+        move_nomination(state, target, left, now)
         yield from stand_in_line(state, left, now, changed=True)
     state.faults.pop(target, None)
     if faults:

@@ -13,6 +13,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
+from reprieve.scheduler.checkpoint_reports import CheckpointReports
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -25,6 +26,7 @@ from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
+from reprieve.scheduler.improvements import Improvements
 from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
@@ -54,12 +56,16 @@ class State:
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
+        self.improvements = Improvements()
         self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
         self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
         self.refused_reports = RefusedReports()
+        self.checkpoint_reports = CheckpointReports(
+            active=any(policy.counts_lost_work for policy in settings.policies.values())
+        )
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.evictions = RecentEvictions(settings.longest_eviction_window)
@@ -79,7 +85,7 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            counts = self.evictions, self.chains
+            counts = self.evictions, self.chains, self.improvements
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
         self._now = now

@@ -12,6 +12,7 @@ from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked, mark
+from reprieve.scheduler.improvements import Improving
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.ledger.unit_evictions import DeleteState
@@ -117,6 +118,12 @@ def _nominated_pods_wait_for_a_reason(state: State) -> Iterator[Broken]:
             state.plans.of(demand), nomination
         ):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, and no plan makes that room")
+        elif nomination.reason is NominationReason.FIRST_PLAN and not _waits_for(
+            state.improvements.of(demand), nomination
+        ):
+            yield Broken(
+                nomination.pod, f"{nomination.node} is reserved, and no first plan is being improved"
+            )
         elif nomination.reason is not NominationReason.SHOWN and not state.world.has_node(nomination.node):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, which is gone")
         elif nomination not in state.ledger.nominations.on(nomination.node):
@@ -125,6 +132,21 @@ def _nominated_pods_wait_for_a_reason(state: State) -> Iterator[Broken]:
 
 def _makes_room(plan: Handover | None, nomination: Nomination) -> bool:
     return plan is not None and (nomination.pod, nomination.node) in plan.places
+
+
+def _waits_for(improving: Improving | None, nomination: Nomination) -> bool:
+    return improving is not None and (nomination.pod, nomination.node) in improving.places
+
+
+def _first_plans_wait_in_the_queue(state: State) -> Iterator[Broken]:
+    for demand, improving in state.improvements:
+        standing = state.queue.standing(demand)
+        if standing is None:
+            yield Broken(demand, "its first plan is being improved, and it is not in the queue")
+        elif state.plans.of(demand) is not None:
+            yield Broken(demand, "its first plan is being improved, and another is carried out")
+        elif standing is Standing.HELD or (standing is Standing.GATED and state.synced):
+            yield Broken(demand, f"it is {standing}, and nothing ends the improvement {improving.id}")
 
 
 def _lingering_nominations_are_of_known_pods(state: State) -> Iterator[Broken]:
@@ -230,6 +252,7 @@ RULES: tuple[Rule, ...] = (
     _volume_steps_belong_to_promises,
     _pods_to_serve_are_known_and_remembered,
     _nominated_pods_wait_for_a_reason,
+    _first_plans_wait_in_the_queue,
     _lingering_nominations_are_of_known_pods,
     _plans_are_carried_out_for_demands,
     _victims_are_of_plans,
