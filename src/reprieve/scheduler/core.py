@@ -57,6 +57,7 @@ from reprieve.scheduler import (
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester
+from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
@@ -105,6 +106,7 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
+        state.world.write_columns()  # now, so that no decision pays for what was observed before it
         sent = plan_driver.without_vain_evictions(state, effects, now)
         return list(eviction_counting.naming_workloads(state, sent))
 
@@ -224,6 +226,11 @@ class Scheduler:
                 state.wake(state.world.see(thing), now)
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
+
+    def fork(self) -> "Scheduler":
+        """Another scheduler that remembers the same, and goes on by itself."""
+        self._state.world.withdraw()
+        return forked(self)
 
     def validate(self) -> None:
         """Raises an error that names the pod and the rule if what is remembered contradicts itself."""

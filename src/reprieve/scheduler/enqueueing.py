@@ -31,11 +31,13 @@ from reprieve.scheduler.targets import pod_target
 
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
     target, key = pod_target(pod), pod_key(pod)
-    before, was_on = state.world.pod(key), state.world.node_of(key)
+    before = state.world.pod(key)
+    was_on = state.world.node_of(key) if before is not None else ""
     changes = state.world.see(pod)
-    if Change.CLOCKS in changes:
+    if before is not None and Change.CLOCKS in changes:
         state.clock_began(scheduled_at(pod))
-    wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
+    if changes and state.queue:
+        wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
     known = state.world.pod(key)
     if known is not None and known is before:
         return ()  # an outdated sight, as a relist may bring it
@@ -74,7 +76,7 @@ def _has_its_node(
     The sight may come before the answer to the bind, and after a restart without any: both end here.
     """
     target, key = pod_target(known.pod), DemandKey.of_resize(known.pod)
-    resizes = state.resizes(key) if state.is_ours(known.pod) else None
+    resizes = state.resizes_of(known.pod) if state.is_ours(known.pod) else None
     waits = resizes is not None and resizes.is_waiting(known.pod)
     if not waits or state.ledger.parts.get(target) != key:
         yield from forget(state, target, now)

@@ -169,7 +169,10 @@ class State:
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""
         known = self.world.pod(key.object) if key.kind is DemandKind.RESIZE else None
-        policy = self.settings.policies.get(known.pod.spec.scheduler_name) if known is not None else None
+        return self.resizes_of(known.pod) if known is not None else None
+
+    def resizes_of(self, pod: Pod) -> Resizes | None:
+        policy = self.settings.policies.get(pod.spec.scheduler_name)
         return policy.resizes if policy is not None else None
 
     def forbidden(self, key: DemandKey, pod: Pod, node: Node) -> str:
