@@ -341,7 +341,7 @@ Act = OnCluster | Restart | RestartServer | SetClock
 
 
 async def _looks(store: Store, seconds: float, every: float = 0.05) -> AsyncIterator[list[Pod]]:
-    """The pods, again and again for a while; a look at what has not changed since the last one is left out."""
+    """The pods, again and again for a while: not when nothing has been written since the last look."""
     end, seen = clock() + seconds, -1
     while clock() < end:
         if store.version != seen:
