@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.many FIRST LAST`: plays crowd after crowd, in one process, for hours if need be.
+"""`python -m tests.simulation.many FIRST LAST`: plays crowd after crowd in one process, for hours if need be.
 
 Prints a line for every hundred seeds, and each failure in full; goes on after one.
 """
@@ -40,7 +40,7 @@ def main() -> None:
     asked = parser.parse_args()
     contained = _Contained()
     logging.getLogger("reprieve.supervision.mishaps").addHandler(contained)
-    # A play leaves little behind, and the modules are not garbage: looking for cycles less often saves a tenth.
+    # A play leaves little behind, and modules are no garbage: looking for cycles less often saves a tenth.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
     failed = 0
