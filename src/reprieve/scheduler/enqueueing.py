@@ -145,10 +145,10 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     """Enqueues a demand, or removes it if it needs nothing any more.
 
     Many members of a group come, are bound and go together, and the demand of a group is made from all of
-    them: it is looked at once, when all events of the step are seen. While a plan or the eviction of a unit
-    is under way, it is looked at immediately: what is evicted next depends on which pods of a group wait.
+    them: it is looked at once, when all events of the step are seen. An eviction that an earlier event of
+    the step leads to does not depend on it: the last look before the first delete reads the demand itself.
     """
-    if key.kind is DemandKind.GROUP and not state.is_evicting():
+    if key.kind is DemandKind.GROUP:
         state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
     else:
         yield from _enqueue(state, key, now, changed=changed)
