@@ -57,7 +57,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
         if state.synced and (before is None or not before.pod.spec.node_name):
-            effects.extend(unit_driver.joins(state, pod))
+            effects.extend(unit_driver.joins(state, pod, now))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if target in state.ledger.assumed:
