@@ -35,7 +35,7 @@ from reprieve.model.shape import CompiledPod, Shape
 from reprieve.placement.reasons import Reason
 from reprieve.scheduler.decision import Finding, Victim
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.handover import MARK, Handover, is_marked
+from reprieve.scheduler.handover import MARK, Handover, is_marked, shown_mark
 from reprieve.scheduler.handover import Stage as Step
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import Nomination
@@ -190,6 +190,8 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
         case "restart":
             cluster = cluster.restarted()
+            if not any(map(shown_mark, cluster.pods())):
+                scene = replace(scene, begun=frozenset())  # the gap that docs/concepts/handover.md tells of
         case "join":
             cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
         case _:
