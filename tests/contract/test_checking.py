@@ -13,8 +13,8 @@ from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
 from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from reprieve.config.configuration import KIND
-from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.keys.global_settings import KIND
+from reprieve.config.keys.plugin_args import API_VERSION
 from reprieve.model.json import Json
 from reprieve.runtime.virtual_time import clock, run
 from tests.contract.http import (
@@ -119,6 +119,22 @@ def test_the_user_is_reported_and_an_unreadable_lease_is_not_called_free(
     assert CheckResult("User", Grade.GOOD, "the rights are those of jane") in found.findings
     assert about_leases(found) == [(Grade.WARNING, "lease kube-system/reprieve: its holder cannot be read")]
     assert not found.can_schedule
+
+
+def test_a_limit_that_could_not_be_counted_after_a_restart_is_reported(tmp_path: Path) -> None:
+    limit = {"evictions": 3, "window": "10m", "belowPriority": 1000}
+    profile = {"pluginConfig": [{"name": "Reprieve", "args": {"evictionLimit": limit}}]}
+    lacking = CheckResult(
+        "Right",
+        Grade.WARNING,
+        "we may not list events.events.k8s.io: a replica that starts counts no earlier evictions for "
+        "evictionLimit",
+    )
+    jane = {"token": TOKEN, "as": "jane"}
+    assert (
+        lacking in report(tmp_path, document={**NOTHING_WRITTEN, "profiles": [profile]}, user=jane).findings
+    )
+    assert lacking not in report(tmp_path, user=jane).findings
 
 
 def test_gates_without_effect_are_reported(tmp_path: Path) -> None:

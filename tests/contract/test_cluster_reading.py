@@ -92,7 +92,7 @@ def test_everything_is_read_and_nothing_written() -> None:
     assert names(found, "Node") == ["n"]
     assert names(found, "LimitRange") == ["l"]
     assert "default" in names(found, "Namespace")
-    assert found.notes == ()
+    assert (found.notes, found.pods_read_in) == ((), None)
     assert int(found.resource_version) > 0
 
 
@@ -167,6 +167,7 @@ def test_a_kind_that_may_not_be_listed_is_a_note() -> None:
     assert names(found, "Node") == ["n"]
     assert names(found, "Pod") == []
     assert found.notes == ("Pod objects cannot be listed and are left out: no pods for you",)
+    assert found.pods_read_in == ()
 
 
 def test_recent_decisions_are_read_too() -> None:
@@ -244,6 +245,7 @@ class _OfOneNamespace(WatchfulFront):
 def test_a_kind_that_may_be_listed_in_one_namespace_only() -> None:
     found = read(_OfOneNamespace)
     assert names(found, "Pod") == ALL
+    assert found.pods_read_in == ("default",)
     (note,) = found.notes
     assert note.startswith(
         "only namespace default was read of Pod: the server does not list them to this user"

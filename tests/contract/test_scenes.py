@@ -88,11 +88,17 @@ async def they_give_way(theatre: Theatre, pods: Pods, demand: Json, waiting: Ite
         assert demand["metadata"]["uid"] in note
         decisions |= {*DECISION.findall(note)}
     assert len(decisions) == 1
-    for pod in (pods[name] for name in waiting):
-        assert is_told_to_wait(pod)
-        assert pod["status"]["nominatedNodeName"] in {node_of(pods[name]) for name in leaving(pods)}
-    told = [DECISION.findall(event["message"]) for event in await theatre.events(demand)]
-    assert [*decisions] in told
+    nodes, names = {node_of(pods[name]) for name in leaving(pods)}, [*waiting]
+    pods = await theatre.until(lambda pods: all(is_told_to_wait(pods[name]) for name in names))
+    assert {pods[name]["status"]["nominatedNodeName"] for name in names} <= nodes
+    await until_told_of(theatre, demand, *decisions)
+
+
+async def until_told_of(theatre: Theatre, thing: Json, decision: str) -> None:
+    """Events go their own way, at a pace of their own: they may come after what they tell of."""
+    async with asyncio.timeout(20):
+        while not any([decision] == DECISION.findall(e["message"]) for e in await theatre.events(thing)):
+            await asyncio.sleep(0.1)
 
 
 async def until_noted(theatre: Theatre, thing: Json, reason: str) -> list[str]:
@@ -102,11 +108,20 @@ async def until_noted(theatre: Theatre, thing: Json, reason: str) -> list[str]:
     return found
 
 
+async def until_judged(theatre: Theatre, group: str, status: str = "False") -> Json:
+    """A group's condition is a call of its own, and comes before or after those of its pods."""
+    async with asyncio.timeout(20):
+        while condition(found := await theatre.group(group), "PodGroupInitiallyScheduled") != status:
+            await asyncio.sleep(0.1)
+    return found
+
+
 async def they_come(theatre: Theatre, names: Iterable[str]) -> Pods:
     theatre.players.let_go = True
     pods = await theatre.until_running(names)
     theatre.players.let_go = False
     for name in names:
+        await until_noted(theatre, pods[name], "Scheduled")
         assert (await theatre.events(pods[name]))[-1]["reason"] == "Scheduled"
         assert condition(pods[name], "PodScheduled") == "True"
     assert leaving(pods) == set()
@@ -177,10 +192,10 @@ def test_gang(play: Callable[..., None]) -> None:
         gone = leaving(pods)
         pods = await they_come(theatre, gang)
         assert pods.keys() == {*gang, *(sweeps - gone)}
-        assert condition(await theatre.group("llm"), "PodGroupInitiallyScheduled") == "True"
+        await until_judged(theatre, "llm", "True")
         await theatre.apply("gang-too-large.yaml")
         pods = await theatre.until(lambda pods: is_told_to_wait(pods.get("giant-2", NOTHING)))
-        giant = await theatre.group("giant")
+        giant = await until_judged(theatre, "giant")
         assert condition(giant, "PodGroupInitiallyScheduled", "reason") == "Unschedulable", giant
         assert "pod giant-2 would not fit" in condition(giant, "PodGroupInitiallyScheduled", "message"), giant
         await none_moves(theatre, pods)

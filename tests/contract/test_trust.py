@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reprieve.assembly.endpoints import Judging, Observers, ServingEndpoint
+from reprieve.assembly.endpoints import Observers, ReviewOptions, ServingEndpoint
 from reprieve.assembly.trust import EndpointError, Files, Manners
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
 from reprieve.cluster.mini.bootstrap import known_authorities
@@ -271,10 +271,10 @@ def test_without_a_client_ca_only_tokens_count(caplog: pytest.LogCaptureFixture)
 @pytest.mark.parametrize("looks_up", [True, False])
 def test_a_required_client_ca_lookup_must_succeed(looks_up: bool) -> None:
     async def main() -> None:
-        judging = Judging(looks_up=looks_up, must_learn=True)
+        review_options = ReviewOptions(looks_up=looks_up, must_learn=True)
         async with (
             living_cluster(clock) as operator,
-            pages(operator, SOMEWHERE, Observers(), judging),
+            pages(operator, SOMEWHERE, Observers(), review_options),
         ):
             assert not looks_up
 

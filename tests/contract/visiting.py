@@ -10,7 +10,14 @@ from pathlib import Path
 
 import aiohttp
 
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.endpoints import (
+    USUALLY,
+    Observers,
+    ReviewOptions,
+    ReviewServers,
+    ServingEndpoint,
+    served,
+)
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
 from reprieve.runtime.readiness import Readiness
@@ -72,10 +79,13 @@ def blind(own: Certificate | None) -> ssl.SSLContext:
 
 
 def pages(
-    operator: MiniOperator, endpoint: ServingEndpoint, observers: Observers, judging: Judging = USUALLY
+    operator: MiniOperator,
+    endpoint: ServingEndpoint,
+    observers: Observers,
+    review_options: ReviewOptions = USUALLY,
 ) -> AbstractAsyncContextManager[int]:
-    judges = Judges(operator.access, operator.access, judging)
-    return served(endpoint, default_configuration(), judges, observers)
+    reviews = ReviewServers(operator.access, operator.access, review_options)
+    return served(endpoint, default_configuration(), reviews, observers)
 
 
 @asynccontextmanager

@@ -12,18 +12,32 @@ import pytest
 from tests.e2e.daemon import is_running, until
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
 
+# Both may read one namespace; bob sees the nodes as well.
 BINDING = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: developers, namespace: team-a}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
-subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: alice}]
+subjects:
+  - {kind: User, apiGroup: rbac.authorization.k8s.io, name: alice}
+  - {kind: User, apiGroup: rbac.authorization.k8s.io, name: bob}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: nodes}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get, list]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: nodes}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: nodes}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: bob}]
 """
 
 
 @pytest.fixture(scope="module")
 def owner(home: Path) -> Iterator[Kubectl]:
-    with cluster_up("--nodes", "1", "--user", "alice") as kubeconfig:
+    with cluster_up("--nodes", "1", "--user", "alice", "--user", "bob") as kubeconfig:
         owner = Kubectl(kubeconfig, home)
         for team in ("team-a", "team-b"):
             owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
@@ -34,9 +48,13 @@ def owner(home: Path) -> Iterator[Kubectl]:
         yield owner
 
 
-def asked(owner: Kubectl, *flags: str) -> "subprocess.CompletedProcess[str]":
-    command = [REPRIEVE, "exposure", "--kubeconfig", str(owner.kubeconfig), *flags]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+def asked(
+    owner: Kubectl, *flags: str, question: str = "exposure", stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    command = [REPRIEVE, question, "--kubeconfig", str(owner.kubeconfig), *flags]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, env={**os.environ}
+    )
 
 
 def test_the_owner_sees_both_teams(owner: Kubectl) -> None:
@@ -57,3 +75,13 @@ def test_a_caller_without_rights_gets_one_sentence(owner: Kubectl) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: nothing of ")
     assert "of-team-b" not in done.stderr
+
+
+def test_a_fit_in_a_partial_picture_is_no_promise(owner: Kubectl) -> None:
+    new = json.dumps(pod("new"))
+    whole = asked(owner, "-n", "team-a", "-f", "-", question="whatif", stdin=new)
+    assert (whole.returncode, whole.stdout.startswith("Pod team-a/new ")) == (0, True), whole.stderr
+    part = asked(owner, "--context", "bob", "-n", "team-a", "-f", "-", question="whatif", stdin=new)
+    assert part.returncode == 12, part.stderr
+    assert part.stdout.startswith("Only pods of namespace team-a were read: what runs elsewhere is unknown.")
+    assert "fits as far as could be seen" in part.stdout

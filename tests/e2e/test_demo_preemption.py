@@ -62,7 +62,7 @@ def test_a_gang_preempts_as_a_whole() -> None:
 def test_no_pod_is_evicted_for_a_gang_that_cannot_start() -> None:
     _, second = acts(shown("gang"))
     assert (
-        "Preemption cannot help: even if all 4 pods of lower priority were evicted, pod giant-2 would not fit"
+        "Preemption cannot help: even after evicting all 4 pods of lower priority, pod giant-2 would not fit"
         in second
     )
     assert not any("terminating" in text for _, text in happenings(second))
@@ -121,7 +121,7 @@ def test_a_budget_that_must_hold() -> None:
 
 def test_a_toleration_holds_and_then_ends() -> None:
     first, _ = acts(shown("toleration"))
-    assert "1 pod of class low-10min is protected, the first until 00:10:00 UTC" in first
+    assert "1 pod of class low-10min is protected until 00:10:00 UTC" in first
     told = happenings(first)
     left = [at for at, text in told if text == "Pod lab/epochs is terminating on node-1"]
     assert left == [555.0], "three quarters of a minute had passed when the scene began"
@@ -184,7 +184,7 @@ def test_a_class_that_is_edited_with_kubectl_counts_at_once(empty_cluster: Path,
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-before.yaml").read_text())
     until(lambda: phases(kubectl) == ["Running", "Running"])
     kubectl("apply", "-f", "-", stdin=(DEMO / "toleration-high.yaml").read_text())
-    until(lambda: "1 pod of class low-10min is protected, the first until" in message(kubectl, "report"))
+    until(lambda: "1 pod of class low-10min is protected until" in message(kubectl, "report"))
     seconds = "preemption-toleration.scheduling.x-k8s.io/toleration-seconds"
     kubectl("annotate", "--overwrite", "priorityclass", "low-10min", f"{seconds}=ten")
     until(lambda: "epochs" not in kubectl.names("pods"))

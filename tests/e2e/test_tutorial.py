@@ -1,5 +1,6 @@
 """The tutorial, typed as it stands: every command works, and what the page claims happens."""
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT, code_blocks
-from tests.e2e.up import Kubectl, cluster_up
+from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
 
 PAGE = ROOT / "docs" / "tutorial" / "first-preemption.md"
 
@@ -32,6 +33,9 @@ def test_the_tutorial(tutorial: Kubectl, tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     for command in typed():
+        if command.startswith((".venv/bin/reprieve why", ".venv/bin/reprieve decisions")):
+            assert " d-" in asked(tutorial, command.split()[1:]), command
+            continue
         if not command.startswith("kubectl "):
             continue
         words = [str(tmp_path / word) if word in files else word for word in command.split()[1:]]
@@ -43,6 +47,17 @@ def test_the_tutorial(tutorial: Kubectl, tmp_path: Path) -> None:
             until(lambda: running(tutorial) >= {"train-0", "train-1"})
         if "reason=Preempt" in command:
             assert "(decision d-" in output
+
+
+def asked(kubectl: Kubectl, words: list[str]) -> str:
+    """What `reprieve` prints; the page leaves the name of a victim to its reader."""
+    events = kubectl.get("events", "--field-selector", "reason=Preempted")["items"]
+    victim = (events[0].get("regarding") or events[0]["involvedObject"])["name"]
+    args = [word.replace("VICTIM", victim) for word in words]
+    command = [REPRIEVE, *args, "--kubeconfig", str(kubectl.kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.replace("`", " ")
 
 
 def pods(kubectl: Kubectl) -> list[dict[str, dict[str, str]]]:

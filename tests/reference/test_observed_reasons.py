@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprieve.placement.place import Unplaceable, place, pod_demand
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from tests.reference.demands import gang_demand
 from tests.reference.observed_cases import Case, Observation, read_case
 from tests.reference.observed_deciders import as_recorded

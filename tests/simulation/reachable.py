@@ -32,7 +32,7 @@ from reprieve.model.events import Done, Event, Failed, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 from reprieve.scheduler.decision import Finding, Victim
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.handover import MARK, Handover, is_marked, shown_mark
@@ -166,7 +166,7 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
             if not scene.whole:  # there, it is like an answer that is lost; otherwise too many states
                 yield "seen", repr(call)
             # With several victims one answer is lost at a time: more would be too many states.
-            if scene.is_small or not scene.state.unknown_outcomes._times:
+            if scene.is_small or not scene.state.resend_backoff._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
     for pod in scene.cluster.pods():
         if not pod.metadata.deletion_timestamp:
@@ -280,7 +280,7 @@ def check_rest(scene: Scene) -> None:
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
     ledger = state.ledger
     left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
-    left += [*ledger.nominations.lingering, *state.unknown_outcomes._times, *ledger.unit_evictions]
+    left += [*ledger.nominations.lingering, *state.resend_backoff._times, *ledger.unit_evictions]
     hold(not scene.begun & there, f"of the group {sorted(scene.begun & there)} run on")
     hold(
         not left and not state.plans.victims_in_flight(),
@@ -374,12 +374,12 @@ def _shown(scene: Scene, pod: Target) -> Shown | None:
 
 def _put_aside(scene: Scene) -> list[Effect]:
     """Calls that will be made again."""
-    return [call for _, _, call in sorted(scene.state.unknown_outcomes._due, key=lambda one: one[:2])]
+    return [call for _, _, call in sorted(scene.state.resend_backoff._due, key=lambda one: one[:2])]
 
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
     """In order, and which plan waits for it: that of the one, of the other, or none any more."""
-    plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.unknown_outcomes._times
+    plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.resend_backoff._times
     return tuple(
         (
             _word(call),

@@ -85,7 +85,7 @@ def test_a_gang_larger_than_the_cluster() -> None:
     cluster = told([*NODES, *OLD], gang(3, {"gang": {"minCount": 3}}))
     (text,) = warnings(cluster, "g-2")
     assert (
-        "even if all 2 pods of lower priority were evicted, pod g-2 would not fit: n0 is short of cpu by 2"
+        "even after evicting both pods of lower priority, pod g-2 would not fit: n0 would still lack 2 cpu"
         in text
     )
     assert condition(cluster, "PodGroup", "g", "PodGroupInitiallyScheduled") == ("False", text)

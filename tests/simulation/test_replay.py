@@ -13,7 +13,8 @@ import pytest
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.json import Json
-from reprieve.runtime.journal import Journal, Journaled, Replayed, replay
+from reprieve.runtime.journal import Journal, Journaled
+from reprieve.runtime.journal_replay import Replayed, replay
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.virtual_time import clock, run

@@ -13,6 +13,7 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
+from reprieve.scheduler.demands.group_priority import priority_of_group
 from reprieve.scheduler.handover import Handover, Stage, shown_mark
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
@@ -75,7 +76,7 @@ class WatchedScheduler(Scheduler):
         self.validate()
         awaited = Counter(self._state.ledger.victims.strays)
         awaited.update(call for _, plan in self._state.plans for call in plan.pending)
-        later = Counter(call for _, _, call in self._state.unknown_outcomes._due)
+        later = Counter(call for _, _, call in self._state.resend_backoff._due)
         vain = {call for call, number in awaited.items() if number > self._unended[call] + later[call]}
         hold(not vain, f"answers are waited for that will not come: {vain}")
 
@@ -178,7 +179,7 @@ class WatchedScheduler(Scheduler):
             in_group = demand.kind is DemandKind.GROUP
             group = self._state.world.groups.group(demand.object) if in_group else None
             own = pod.pod.spec.priority or 0
-            theirs = own if group is None else self._state.world.groups.priority_of(group)
+            theirs = own if group is None else priority_of_group(self._state.world.groups, group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is None:
                 until = may_be_taken_from((*self._state.world.groups.classes.values(),), [pod.pod], priority)

@@ -94,9 +94,17 @@ async def read_from(
             taken_at=taken_at,
             decisions=decisions,
             resource_version=next((f.resource_version for f in lists if f.kind == "Pod"), ""),
+            pods_read_in=_pods_read_in(lists),
             notes=tuple(_notes(lists)),
         )
     )
+
+
+def _pods_read_in(lists: Sequence["_KindList"]) -> tuple[str, ...] | None:
+    pods = next((found for found in lists if found.kind == "Pod"), None)
+    if pods is None or not (pods.refusal or pods.namespace):
+        return None
+    return (pods.namespace,) if pods.namespace else ()
 
 
 def _notes(lists: Sequence["_KindList"]) -> Iterator[str]:

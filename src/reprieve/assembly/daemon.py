@@ -17,7 +17,14 @@ from http import HTTPStatus
 from pathlib import Path
 
 from reprieve import config
-from reprieve.assembly.endpoints import USUALLY, Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.endpoints import (
+    USUALLY,
+    Observers,
+    ReviewOptions,
+    ReviewServers,
+    ServingEndpoint,
+    served,
+)
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.kube_cluster import reached, scheduled, scheduling
 from reprieve.assembly.observed_scheduler import watched
@@ -52,17 +59,17 @@ class DaemonError(Exception):
 class Wanted:
     """What flags set beside the configuration. Kubeconfigs are files; ``server`` overrides theirs.
 
-    ``who`` and ``may``: the kubeconfigs for token reviews and for access reviews of the clients of our pages;
-    by default the one for everything else.
+    ``authentication_kubeconfig`` and ``authorization_kubeconfig``: for token and access reviews of
+    the clients of our endpoints; by default the one for everything else.
     """
 
     feature_gates: str = ""
     kubeconfig: str = ""
     server: str = ""
     endpoint: ServingEndpoint | None = None
-    who: str = ""
-    may: str = ""
-    judging: Judging = USUALLY
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    review_options: ReviewOptions = USUALLY
     journal: Path | None = None
 
 
@@ -72,7 +79,7 @@ class Daemon:
     gates: config.Gates
     access: Access
     identity: str
-    judges: Judges
+    reviews: ReviewServers
     endpoint: ServingEndpoint | None = None
     journal: Path | None = None
 
@@ -84,9 +91,13 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
     explicit = configured.settings.client_connection.kubeconfig or wanted.kubeconfig
     try:
         access = find_access(explicit, "", os.environ, wanted.server)
-        files = (wanted.who, wanted.may) if wanted.endpoint is not None else ("", "")
+        files = (
+            (wanted.authentication_kubeconfig, wanted.authorization_kubeconfig)
+            if wanted.endpoint is not None
+            else ("", "")
+        )
         # Of its own: credentials are renewed in the event loop that uses them.
-        who, may = (
+        token_reviews, access_reviews = (
             find_access(file or explicit, "", os.environ, "" if file else wanted.server) for file in files
         )
     except AccessError as error:
@@ -96,7 +107,7 @@ def daemon_of(document: object, wanted: Wanted) -> Daemon:
         gates=gates,
         access=access,
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
-        judges=Judges(who, may, wanted.judging),
+        reviews=ReviewServers(token_reviews, access_reviews, wanted.review_options),
         endpoint=wanted.endpoint,
         journal=wanted.journal,
     )
@@ -107,7 +118,7 @@ async def schedule_until(end: asyncio.Event, daemon: Daemon, clock: Callable[[],
     for warning in daemon.configured.warnings:
         _log.warning("%s", warning)
     observers = Observers()
-    for access in (daemon.access, daemon.judges.who, daemon.judges.may):
+    for access in (daemon.access, daemon.reviews.token_reviews, daemon.reviews.access_reviews):
         access.observer = observers.telemetry.answered
     async with AsyncExitStack() as stack:
         if daemon.endpoint is not None:
@@ -139,7 +150,7 @@ def _pages(
     daemon: Daemon, endpoint: ServingEndpoint, observers: Observers
 ) -> Callable[[], AbstractAsyncContextManager[int]]:
     """Metrics and decisions are read between two steps of the scheduler; probes are answered at any time."""
-    return partial(served, endpoint, daemon.configured, daemon.judges, observers, BetweenSteps())
+    return partial(served, endpoint, daemon.configured, daemon.reviews, observers, BetweenSteps())
 
 
 async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers) -> None:

@@ -57,7 +57,7 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class ReviewOptions:
     """For how many seconds a token review, an access review that allowed and one that denied are cached.
 
     ``looks_up``: whether the authorities of client certificates are read from the server if no file names
@@ -70,18 +70,18 @@ class Judging:
     must_learn: bool = False
 
 
-USUALLY = Judging()
+USUALLY = ReviewOptions()
 
 Content = Callable[[], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Judges:
-    """The servers of token reviews (``who``) and of access reviews (``may``)."""
+class ReviewServers:
+    """The API servers that say which client a token belongs to, and what that client may read."""
 
-    who: Access
-    may: Access
-    judging: Judging = USUALLY
+    token_reviews: Access
+    access_reviews: Access
+    options: ReviewOptions = USUALLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Observers:
 async def served(
     endpoint: ServingEndpoint,
     configured: config.Configuration,
-    judges: Judges,
+    reviews: ReviewServers,
     shown: Observers,
     read: ReadByScheduler = at_once,
 ) -> AsyncIterator[int]:
@@ -142,13 +142,14 @@ async def served(
     trust = Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
         # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
-        who = await stack.enter_async_context(client.connected(judges.who))
-        may = await stack.enter_async_context(client.connected(judges.may))
+        tokens = await stack.enter_async_context(client.connected(reviews.token_reviews))
+        access = await stack.enter_async_context(client.connected(reviews.access_reviews))
         stack.push_async_callback(supervisor.stop)
         supervisor.start("slow steps", partial(report_slow_steps, readiness.heartbeat))
-        await _keep_up(trust, endpoint, judges, who, supervisor)
-        judging = judges.judging
-        keeper = DelegatedAuth(who, may, ReviewCacheTimes(judging.known, judging.allowed, judging.refused))
+        await _keep_up(trust, endpoint, reviews, tokens, supervisor)
+        options = reviews.options
+        times = ReviewCacheTimes(options.known, options.allowed, options.refused)
+        keeper = DelegatedAuth(tokens, access, times)
         decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
         endpoints = {**endpoints, DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
@@ -160,7 +161,11 @@ async def served(
 
 
 async def _keep_up(
-    trust: Trust, endpoint: ServingEndpoint, judges: Judges, server: Connection, supervisor: Supervisor
+    trust: Trust,
+    endpoint: ServingEndpoint,
+    reviews: ReviewServers,
+    server: Connection,
+    supervisor: Supervisor,
 ) -> None:
     async def ask() -> bytes:
         try:
@@ -168,8 +173,8 @@ async def _keep_up(
         except (NoAnswerError, ClientCaUnavailableError) as error:
             raise EndpointError(str(error)) from error
 
-    asks = endpoint.files.clients is None and judges.judging.looks_up
-    if asks and judges.judging.must_learn:
+    asks = endpoint.files.clients is None and reviews.options.looks_up
+    if asks and reviews.options.must_learn:
         trust.accept(await ask())
     supervisor.start("serving certificate", partial(keep_looking, trust))
     if asks:

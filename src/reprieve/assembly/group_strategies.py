@@ -4,7 +4,8 @@ It must not know any cluster, and reads nothing but gates and arguments.
 """
 
 from reprieve import config
-from reprieve.config.reprieve_args import Divergence, GangPreemption, ReprieveArgs
+from reprieve.config.keys.reprieve_args import Divergence, GangPreemption, ReprieveArgs
+from reprieve.scheduler.demands.group_priority import priority_of_group, priority_of_pods
 from reprieve.scheduler.demands.group_rules import (
     CONSISTENT,
     GroupRules,
@@ -14,8 +15,6 @@ from reprieve.scheduler.demands.group_rules import (
     no_topology,
     one_priority,
     policy_of_group,
-    priority_of_group,
-    priority_of_pods,
     topology_of_group,
     tree_is_served,
 )

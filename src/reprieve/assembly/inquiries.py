@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
-from reprieve.config.reprieve_args import Preset, SearchAlgorithm
+from reprieve.config.keys.reprieve_args import Preset, SearchAlgorithm
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PriorityClass

@@ -6,7 +6,12 @@ It reads no feature gate and must not know any cluster.
 from collections.abc import Iterable
 
 from reprieve import config
-from reprieve.config.plugin_args import DefaultingType, PodTopologySpreadArgs, ResourceSpec, ScoringStrategy
+from reprieve.config.keys.plugin_args import (
+    DefaultingType,
+    PodTopologySpreadArgs,
+    ResourceSpec,
+    ScoringStrategy,
+)
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector

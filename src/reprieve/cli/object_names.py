@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from reprieve.inquiry.world_changes import ObjectName
+    from reprieve.inquiry.object_names import ObjectName
 
 _KINDS = {
     "pod": "Pod",
@@ -18,7 +18,7 @@ _KINDS = {
 
 def object_name(text: str, namespace: str) -> "ObjectName":
     """NAME, TYPE/NAME, or TYPE/NAMESPACE/NAME."""
-    from reprieve.inquiry.world_changes import ObjectName
+    from reprieve.inquiry.object_names import ObjectName
 
     head, slash, rest = text.partition("/")
     kind = _KINDS.get(head.lower(), "") if slash else ""

@@ -1,6 +1,6 @@
 """`reprieve replay`: replays a journal. Are the decisions the same, and do plans end the same way?
 
-How a journal is written and replayed is in ``runtime.journal``.
+How a journal is replayed is in ``runtime.journal_replay``.
 """
 
 from datetime import UTC, datetime
@@ -11,7 +11,8 @@ import click
 from reprieve.assembly.journals import replayed
 from reprieve.cli.terminal import note, say
 from reprieve.model.formatting import counted
-from reprieve.runtime.journal import Headless, JournalError, ReplayDifference, Replayed
+from reprieve.runtime.journal import JournalError
+from reprieve.runtime.journal_replay import Headless, ReplayDifference, Replayed
 
 
 @click.command()

@@ -19,8 +19,8 @@ from reprieve.cli.go_flags import File, Flags, Verbosity, switch, together
 from reprieve.cli.ignored_flags import ignored_flag_warnings, ignored_flags
 from reprieve.cli.serving_flags import (
     endpoint_of,
-    judging_flags,
-    judging_of,
+    review_flags,
+    review_options_of,
     serving_flag_warnings,
     serving_flags,
 )
@@ -137,7 +137,7 @@ own_flags = together(
 @connection_flags
 @election_flags
 @serving_flags
-@judging_flags
+@review_flags
 @own_flags
 @ignored_flags
 @click.pass_context
@@ -186,9 +186,9 @@ def wanted_of(flags: Flags) -> Wanted:
         kubeconfig=flags["kubeconfig"],
         server=flags["master"],
         endpoint=endpoint_of(flags),
-        who=flags["authentication_kubeconfig"],
-        may=flags["authorization_kubeconfig"],
-        judging=judging_of(flags),
+        authentication_kubeconfig=flags["authentication_kubeconfig"],
+        authorization_kubeconfig=flags["authorization_kubeconfig"],
+        review_options=review_options_of(flags),
         journal=flags["journal_dir"],
     )
 

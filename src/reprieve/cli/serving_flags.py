@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from reprieve.assembly.endpoints import Judging, ServingEndpoint
+from reprieve.assembly.endpoints import ReviewOptions, ServingEndpoint
 from reprieve.assembly.trust import Files, Manners
 from reprieve.cli.go_flags import Address, Duration, File, Flags, Listed, switch, together
 from reprieve.model.formatting import quoted
@@ -60,7 +60,7 @@ serving_flags = together(
     switch("--permit-port-sharing", default=False, help="Allow other processes to listen on the same port."),
 )
 
-judging_flags = together(
+review_flags = together(
     click.option(
         "--client-ca-file",
         type=File(),
@@ -137,8 +137,8 @@ def serving_flag_warnings(flags: Flags) -> Iterator[str]:
         yield f"--cert-dir: {flags['cert_dir']} has no {pair}: using a self-signed certificate"
 
 
-def judging_of(flags: Flags) -> Judging:
-    return Judging(
+def review_options_of(flags: Flags) -> ReviewOptions:
+    return ReviewOptions(
         flags["authentication_token_webhook_cache_ttl"],
         flags["authorization_webhook_cache_authorized_ttl"],
         flags["authorization_webhook_cache_unauthorized_ttl"],

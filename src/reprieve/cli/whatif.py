@@ -137,8 +137,9 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
     The cluster is only read. Ask about manifests (-f), resizes (--resize), pods that wait (pod/NAME), or the
     pods of a node to be drained (--drain).
 
-    Exit codes: 0 fits without preemption; 10 fits by preempting pods; 11 and breaks a PodDisruptionBudget; 20
-    cannot fit; 1 an error; 2 wrong usage. Of several demands, the worst counts.
+    Exit codes: 0 fits without preemption; 10 fits by preempting pods; 11 and breaks a PodDisruptionBudget; 12
+    fits as far as could be seen, but only pods of some namespaces were read; 20 cannot fit; 1 an error; 2
+    wrong usage. Of several demands, the worst counts.
     """
     if not (flags["objects"] or flags["filenames"] or flags["resizes"] or flags["drained"]):
         raise click.UsageError("nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME")
@@ -165,7 +166,7 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
             say(answer_markdown(answers, flags["alternatives"]))
         case _:
             show(answer_lines(answers, flags["alternatives"]))
-    ctx.exit(exit_code(answers[0].reports))
+    ctx.exit(exit_code(answers[0]))
 
 
 def _answer(

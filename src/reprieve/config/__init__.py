@@ -1,21 +1,16 @@
 """Configuration and feature gates, parsed once into frozen records.
 
-`configuration` has the whole, `profiles`, `plugins` and `plugin_args` what kube-scheduler knows,
-`reprieve_args` what Reprieve adds, `gates` the feature gates. No file is opened here. What a choice means is
-for `assembly`, which turns it into functions.
+`keys` describes every key: those of the whole scheduler, those of kube-scheduler's plugins, and those that
+Reprieve adds. `parsing`, `profiles` and `plugins` read a document by them; `gates` has the feature gates. No
+file is opened here. What a choice means is for `assembly`, which turns it into functions.
 """
 
-from reprieve.config.configuration import (
-    ClientConnection,
-    Configuration,
-    GlobalSettings,
-    default_configuration,
-    parse_configuration,
-)
 from reprieve.config.decoding import ConfigError, InvalidConfigurationError
 from reprieve.config.gates import Gates, InvalidFeatureGatesError, ignored_gates, parse_feature_gates
+from reprieve.config.keys.global_settings import ClientConnection, GlobalSettings
+from reprieve.config.keys.reprieve_args import ReprieveArgs
+from reprieve.config.parsing import Configuration, default_configuration, parse_configuration
 from reprieve.config.profiles import KubeSchedulerProfile, ProfileArgs
-from reprieve.config.reprieve_args import ReprieveArgs
 
 __all__ = [
     "ClientConnection",

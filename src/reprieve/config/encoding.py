@@ -4,9 +4,10 @@ from typing import Any
 
 import msgspec
 
-from reprieve.config import plugin_args, reprieve_args
-from reprieve.config.configuration import KIND, Configuration
 from reprieve.config.decoding import Seconds
+from reprieve.config.keys import plugin_args, reprieve_args
+from reprieve.config.keys.global_settings import KIND
+from reprieve.config.parsing import Configuration
 from reprieve.config.plugins import EVERY, PLUGINS, Plugins, enabled_plugins
 from reprieve.config.profiles import ARGS, KubeSchedulerProfile
 from reprieve.model.json import Json

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from reprieve.config import plugin_args, reprieve_args
 from reprieve.config.decoding import (
     ConfigError,
     NonEmpty,
@@ -18,7 +17,8 @@ from reprieve.config.decoding import (
     read,
     shown,
 )
-from reprieve.config.plugin_args import (
+from reprieve.config.keys import plugin_args, reprieve_args
+from reprieve.config.keys.plugin_args import (
     DefaultPreemptionArgs,
     InterPodAffinityArgs,
     NodeAffinityArgs,
@@ -28,6 +28,7 @@ from reprieve.config.plugin_args import (
     PodTopologySpreadArgs,
     VolumeBindingArgs,
 )
+from reprieve.config.keys.reprieve_args import ReprieveArgs, read_reprieve_args
 from reprieve.config.plugins import (
     PLUGINS,
     REFUSED,
@@ -37,7 +38,6 @@ from reprieve.config.plugins import (
     plugin_warnings,
     unknown_scorers,
 )
-from reprieve.config.reprieve_args import ReprieveArgs, read_reprieve_args
 from reprieve.model.objects import Record
 
 

@@ -96,8 +96,15 @@ class Renaming:
             ),
             configuration=None,
             decisions=(),
+            pods_read_in=self._renamed_namespaces(cluster.pods_read_in),
             notes=(_NOTE,),
         )
+
+    def _renamed_namespaces(self, namespaces: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """A namespace without any object has no new name, and is left out."""
+        if namespaces is None:
+            return None
+        return tuple(self.names[name] for name in namespaces if name in self.names)
 
 
 def _collect(roles: dict[str, str], text: str, role: str) -> str:

@@ -11,9 +11,10 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES, read_class
 from reprieve.inquiry.manifests import AdmittedManifests, AskedObject
+from reprieve.inquiry.object_names import ObjectName, absent_text
 from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.whatif_records import WhatIfQuestion
-from reprieve.inquiry.world_changes import ChangedWorld, ObjectName, pods_of_name
+from reprieve.inquiry.world_changes import ChangedWorld, pods_of_name
 from reprieve.model.effects import Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
@@ -88,7 +89,7 @@ class AskedDemands:
     def _ask_existing(self, name: ObjectName) -> None:
         found = pods_of_name(self.world.seen, name)
         if found is None:
-            self.problems.append(f"there is no {name}")
+            self.problems.append(absent_text(name, (one.object for one in self.world.seen)))
             return
         waiting = [pod for pod in found if not pod.spec.node_name and pod.status.phase not in ENDED]
         if not waiting:

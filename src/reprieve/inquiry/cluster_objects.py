@@ -23,4 +23,5 @@ class ClusterObjects:
     resource_version: str = ""  # of the lists; empty if they come from files
     configuration: Json | None = None  # the KubeSchedulerConfiguration in force, if it is known
     decisions: tuple[Json, ...] = ()  # recent ones, the oldest first, as report.decisions writes them
+    pods_read_in: tuple[str, ...] | None = None  # the namespaces whose pods were read; None: all
     notes: tuple[str, ...] = field(default=())  # what could not be read, a sentence each

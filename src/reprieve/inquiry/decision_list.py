@@ -22,7 +22,7 @@ from reprieve.scheduler.plan_records import EndReason
 
 LIST_KIND = "DecisionList"
 _HEADER = ("TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE")
-_WIDE = ("PRIORITY", "SPARED", "BEYOND BUDGETS", "BECAUSE")
+_WIDE = ("PRIORITY", "SPARED", "BUDGETS EXCEEDED BY", "BECAUSE")
 _OUTCOMES = {
     Outcome.PLACED: "placed",
     Outcome.PREEMPTS: "preempts",

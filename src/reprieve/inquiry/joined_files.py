@@ -12,7 +12,7 @@ import msgspec
 
 from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
-from reprieve.inquiry.object_files import ObjectFile
+from reprieve.inquiry.object_files import ObjectFile, SnapshotHeader
 from reprieve.inquiry.readable_kinds import READABLE
 from reprieve.model.formatting import counted, listed
 from reprieve.model.objects import Record, SchedulingGroup
@@ -35,9 +35,19 @@ def cluster_in(files: Sequence[ObjectFile], now: float) -> ClusterObjects:
         resource_version=headers[-1].resource_version if headers else "",
         configuration=configurations[-1] if configurations else None,
         decisions=tuple(decision for file in files for decision in file.decisions),
+        pods_read_in=_pods_read_in(headers),
         notes=tuple(dict.fromkeys(note for header in headers for note in header.notes)),
     )
     return consistent(read)
+
+
+def _pods_read_in(headers: Sequence[SnapshotHeader]) -> tuple[str, ...] | None:
+    """Files without a header, and a snapshot of all namespaces, do not say that pods are missing."""
+    read = [header.pods_read_in for header in headers]
+    parts = [namespaces for namespaces in read if namespaces is not None]
+    if not parts or len(parts) < len(read):
+        return None
+    return tuple(sorted({namespace for namespaces in parts for namespace in namespaces}))
 
 
 def consistent(cluster: ClusterObjects) -> ClusterObjects:

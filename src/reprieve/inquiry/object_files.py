@@ -29,6 +29,7 @@ class SnapshotHeader:
     taken_at: float | None = None
     resource_version: str = ""
     configuration: Json | None = None
+    pods_read_in: tuple[str, ...] | None = None  # as of ClusterObjects
     notes: tuple[str, ...] = ()
 
 
@@ -256,10 +257,12 @@ def _add_header(header: Json, found: _Found) -> None:
     if wrong := snapshot_header.refusal(header):
         raise _UnusableError(wrong)
     configuration, notes = header.get("configuration"), header.get("notes")
+    namespaces = header.get("podsReadIn")
     found.header = SnapshotHeader(
         taken_at=_moment(header.get("takenAt")),
         resource_version=str(header.get("resourceVersion") or ""),
         configuration=configuration if isinstance(configuration, dict) else None,
+        pods_read_in=tuple(map(str, namespaces)) if isinstance(namespaces, list) else None,
         notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
     )
     found.expected = snapshot_header.lines_after(header)

@@ -4,7 +4,7 @@ A resize that its node can grant at once needs nothing of the scheduler, which t
 module must not know how room is made.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -14,7 +14,7 @@ from reprieve.cluster.api.values import amount_of, items, part, text_in
 from reprieve.cluster.apiserver.admission import AdmissionRefusal, AdmissionRequest, Operation, admit
 from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded_bodies
-from reprieve.inquiry.world_changes import ObjectName
+from reprieve.inquiry.object_names import ObjectName, absent_text
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.resizing import DEFERRED, PENDING
@@ -45,7 +45,8 @@ def deferred(resize: Resize, cluster: DecodedCluster, now: float) -> Deferred:
     name = f"{resize.pod.namespace}/{resize.pod.name}"
     old = cluster.by_name.find("Pod", resize.pod.namespace, resize.pod.name)
     if old is None:
-        raise ResizeError(f"--resize: there is no Pod {name}")
+        asked = replace(resize.pod, kind="Pod")
+        raise ResizeError(f"--resize: {absent_text(asked, cluster.pods())}")
     if not text_in(part(old, "spec"), "nodeName"):
         raise ResizeError(f"--resize: Pod {name} does not run yet, and only a running pod can be resized")
     containers = [*items(part(old, "spec"), "containers")]

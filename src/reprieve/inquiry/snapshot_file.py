@@ -71,6 +71,7 @@ def pruned(cluster: ClusterObjects) -> ClusterObjects:
         resource_version=cluster.resource_version,
         configuration=cluster.configuration,
         decisions=cluster.decisions,
+        pods_read_in=cluster.pods_read_in,
         notes=tuple(notes),
     )
 
@@ -87,6 +88,8 @@ def _header(cluster: ClusterObjects) -> Json:
         header["resourceVersion"] = cluster.resource_version
     if cluster.configuration is not None:
         header["configuration"] = cluster.configuration
+    if cluster.pods_read_in is not None:
+        header["podsReadIn"] = list(cluster.pods_read_in)
     if cluster.notes:
         header["notes"] = list(cluster.notes)
     return header

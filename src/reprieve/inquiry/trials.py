@@ -7,10 +7,11 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif import WhatIfQuestion, WhatIfReport, whatif
 from reprieve.inquiry.why import Evidence
-from reprieve.inquiry.world_changes import ObjectName, WorldChange
+from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PriorityClass

@@ -10,6 +10,8 @@ from dataclasses import replace
 from reprieve.inquiry.asked_demands import ENDED, AskedDemands
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import Manifest, admitted
+from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.past_evictions import noted_evictions
 from reprieve.inquiry.rehearsal import rehearse
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
@@ -22,7 +24,7 @@ from reprieve.inquiry.whatif_records import (
     WhatIfQuestion,
     WhatIfReport,
 )
-from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, ObjectName, Remove, WorldChange, changed
+from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, Remove, WorldChange, changed
 from reprieve.model.objects import Node
 from reprieve.scheduler.settings import Settings
 
@@ -59,7 +61,8 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
         return WhatIfAnswer(notes=notes, problems=problems)
     seen = [*asking.seen()]
     settings = _settings_for(question.settings, asking.scheduler_names(seen))
-    rehearsed = rehearse(settings, seen, now)
+    evicted = noted_evictions(cluster) if settings.longest_eviction_window else ()
+    rehearsed = rehearse(settings, seen, now, evicted)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = victims_by_decision(rehearsed)
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
@@ -71,7 +74,8 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
 def _summary(cluster: DecodedCluster) -> SnapshotFacts:
     nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
     pods = sum(bool(pod.spec.node_name) and pod.status.phase not in ENDED for pod in cluster.pods())
-    return SnapshotFacts(cluster.source.resource_version, nodes, pods, cluster.source.taken_at)
+    source = cluster.source
+    return SnapshotFacts(source.resource_version, nodes, pods, source.taken_at, source.pods_read_in)
 
 
 def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:

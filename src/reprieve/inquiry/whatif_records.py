@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.manifests import Manifest
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.resizes import Resize
-from reprieve.inquiry.world_changes import ObjectName, WorldChange
+from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
 from reprieve.preemption.plan import Quality
 from reprieve.scheduler.decision import Because, Decision, Exceeded, Miss, Spared, Victim
@@ -78,6 +79,12 @@ class SnapshotFacts:
     nodes: int = 0
     pods: int = 0
     taken_at: float = 0.0
+    pods_read_in: tuple[str, ...] | None = None  # the namespaces whose pods were read; None: all
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether pods run that were not read: then room and victims are known in part only."""
+        return self.pods_read_in is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 The JSON is versioned and stable. What people read is made in ``whatif_text``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from reprieve.inquiry.whatif import (
@@ -20,15 +20,16 @@ from reprieve.scheduler.decision import Because, Exceeded, Miss, Spared, Victim
 
 API_VERSION = "reprieve.dev/v1alpha1"
 MOST_NODES = 200  # of those that were not chosen; the others are only counted
-FITS, PREEMPTS, BREAKS_BUDGET, CANNOT_FIT = 0, 10, 11, 20
+FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT = 0, 10, 11, 12, 20
 
 
 # --- exit codes ----------------------------------------------------------------------------------
 
 
-def exit_code(reports: Iterable[WhatIfReport]) -> int:
-    """The worst of several."""
-    return max(map(_code, reports), default=FITS)
+def exit_code(answer: WhatIfAnswer) -> int:
+    """The worst of several. From a part of the pods nothing better follows than that it may fit."""
+    worst = max(map(_code, answer.reports), default=FITS)
+    return max(worst, PARTIAL) if answer.snapshot.is_partial else worst
 
 
 def _code(report: WhatIfReport) -> int:
@@ -59,6 +60,8 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "kind": "WhatIfReport",
         "outcome": str(report.outcome),
         "policy": answer.policy,
+        "partial": answer.snapshot.is_partial,
+        "seen": _seen_json(answer.snapshot),
         "demand": {
             "kind": demand.kind,
             "namespace": demand.namespace,
@@ -135,6 +138,12 @@ def _miss_json(miss: Miss | None) -> Json | None:
 
 def _because_json(because: Because | None) -> Json | None:
     return None if because is None else {"code": str(because.code), "text": because.text}
+
+
+def _seen_json(snapshot: SnapshotFacts) -> Json:
+    """``namespaces``: null if the pods of all of them were read."""
+    namespaces = snapshot.pods_read_in
+    return {"namespaces": None if namespaces is None else list(namespaces)}
 
 
 def _snapshot_json(snapshot: SnapshotFacts) -> Json:

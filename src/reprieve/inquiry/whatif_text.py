@@ -4,40 +4,20 @@ An answer is made of blocks once, which are laid out as text or as Markdown. Thi
 must not know terminals.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from reprieve.inquiry.text_blocks import PARAGRAPH, Block, Sentence, Table, markdown, text_lines
 from reprieve.inquiry.whatif import NodeVerdict, WhatIfAnswer, WhatIfOutcome, WhatIfReport
-from reprieve.model.effects import Target
-from reprieve.model.formatting import amount, clock_time, counted, listed
+from reprieve.inquiry.whatif_names import demand_name, nodes_text, pod_name, subject
+from reprieve.inquiry.whatif_refusals import cannot_fit
+from reprieve.model.formatting import counted, listed
 from reprieve.report.decisions import quality_sentences
-from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
-from reprieve.scheduler.decision import Exceeded, Miss, Outcome, Spared, Victim
+from reprieve.report.text_layout import LineStyle, TextLine
+from reprieve.scheduler.decision import Exceeded, Spared, Victim
 
 _MOST_ROWS = 20  # of a table
 _UNITS_NAMED = 3  # of a plan that lost
-_NODES_NAMED = 4  # in a sentence or a cell
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    text: str
-    tone: LineStyle = LineStyle.PLAIN
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """``numbers``: the columns that are right-aligned. ``left_out``: how many rows there are besides."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: frozenset[int] = frozenset()
-    left_out: int = 0
-
-
-Block = Sentence | Table
-PARAGRAPH = Sentence("")
+_NODES_NAMED = 4  # in a cell
 
 
 # --- layout --------------------------------------------------------------------------------------
@@ -45,54 +25,11 @@ PARAGRAPH = Sentence("")
 
 def answer_lines(answers: Sequence[WhatIfAnswer], alternatives: int) -> list[TextLine]:
     """``alternatives``: how many of the plans and nodes that were not chosen are shown."""
-    lines: list[TextLine] = []
-    for block in answer_blocks(answers, alternatives):
-        match block:
-            case Sentence(text, tone):
-                if tone is not LineStyle.PLAIN and lines:
-                    lines.append(BLANK)
-                lines.append(TextLine(text, tone))
-            case Table(header, rows, numbers, left_out):
-                lines += [BLANK, *table(header, rows, numbers)]
-                if left_out:
-                    lines.append(TextLine(f"and {left_out} more", LineStyle.FAINT))
-                lines.append(BLANK)
-    while lines and lines[-1] == BLANK:
-        lines.pop()
-    return [line for i, line in enumerate(lines) if not (line == BLANK and i and lines[i - 1] == BLANK)]
+    return text_lines(answer_blocks(answers, alternatives))
 
 
 def answer_markdown(answers: Sequence[WhatIfAnswer], alternatives: int) -> str:
-    parts: list[str] = []
-    for block in answer_blocks(answers, alternatives):
-        match block:
-            case Sentence(text, LineStyle.PLAIN | LineStyle.FAINT):
-                parts += [_escaped(text)] if text else []
-            case Sentence(text, LineStyle.HEADING):
-                parts.append(f"### {_escaped(text)}")
-            case Sentence(text):
-                parts.append(f"**{_escaped(text)}**")
-            case Table(header, rows, numbers, left_out):
-                parts.append("\n".join(_markdown_table(header, rows, numbers)))
-                if left_out:
-                    parts.append(f"and {left_out} more")
-    return "\n\n".join(parts)
-
-
-def _markdown_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]
-) -> Iterator[str]:
-    yield f"| {' | '.join(cell.capitalize() for cell in header)} |"
-    yield f"|{'|'.join('---:' if i in numbers else '---' for i in range(len(header)))}|"
-    for row in rows:
-        yield f"| {' | '.join(map(_escaped, row))} |"
-
-
-def _escaped(text: str) -> str:
-    """Names of objects must not become markup."""
-    for sign in "\\`*_<>|[]":
-        text = text.replace(sign, f"\\{sign}")
-    return text
+    return markdown(answer_blocks(answers, alternatives))
 
 
 # --- the whole -----------------------------------------------------------------------------------
@@ -100,20 +37,37 @@ def _escaped(text: str) -> str:
 
 def answer_blocks(answers: Sequence[WhatIfAnswer], alternatives: int) -> Iterator[Block]:
     first = answers[0]
+    yield from _partial(first)
     if len(answers) > 1:
         yield from _comparison(answers)
     if len(first.reports) > 1:
         yield from _overview(first.reports)
     for report in first.reports:
         if len(answers) > 1:
-            yield Sentence(f"{_name(report)}, with policy {first.policy}", LineStyle.HEADING)
+            yield Sentence(f"{demand_name(report)}, with policy {first.policy}", LineStyle.HEADING)
         yield from _report_blocks(report, first, alternatives)
+
+
+def _partial(answer: WhatIfAnswer) -> Iterator[Block]:
+    """Before anything else: what is said of room and of victims holds for a part of the pods only."""
+    namespaces = answer.snapshot.pods_read_in
+    if namespaces is None:
+        return
+    seen = "No pods were read"
+    if namespaces:
+        noun = "namespace" if len(namespaces) == 1 else "namespaces"
+        seen = f"Only pods of {noun} {listed(namespaces)} were read"
+    text = (
+        f"{seen}: what runs elsewhere is unknown. The nodes may have less room than this answer assumes, and "
+        "other pods may be evicted."
+    )
+    yield Sentence(text, LineStyle.BAD)
 
 
 def _overview(reports: Sequence[WhatIfReport]) -> Iterator[Block]:
     text = f"{len(reports)} demands, in the order in which they are decided; each sees the ones before it."
     yield Sentence(text)
-    rows = [[_name(report), _outcome_words(report), str(len(report.victims))] for report in reports]
+    rows = [[demand_name(report), _outcome_words(report), str(len(report.victims))] for report in reports]
     yield Table(["DEMAND", "OUTCOME", "VICTIMS"], rows, frozenset({2}))
 
 
@@ -126,21 +80,23 @@ def _comparison(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
             rows.append(
                 [
                     answer.policy,
-                    _name(report),
+                    demand_name(report),
                     _outcome_words(report),
                     str(len(report.victims)),
                     "-" if highest is None else str(highest),
                     str(sum(one.going - one.allowed for one in report.exceeded)),
-                    _nodes_text(report.placements) or "-",
+                    nodes_text(report.placements) or "-",
                 ]
             )
-    header = ["POLICY", "DEMAND", "OUTCOME", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "RUNS ON"]
+    header = ["POLICY", "DEMAND", "OUTCOME", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS EXCEEDED BY", "RUNS ON"]
     yield Table(header, rows, frozenset({3, 4, 5}))
     yield from _differences(answers)
 
 
 def _differences(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
-    victims = {answer.policy: {_pod(v.pod) for r in answer.reports for v in r.victims} for answer in answers}
+    victims = {
+        answer.policy: {pod_name(v.pod) for r in answer.reports for v in r.victims} for answer in answers
+    }
     every = sorted(set().union(*victims.values()))
     different = [name for name in every if not all(name in chosen for chosen in victims.values())]
     if not every:
@@ -172,51 +128,33 @@ def _outcome_words(report: WhatIfReport) -> str:
 def _report_blocks(report: WhatIfReport, answer: WhatIfAnswer, alternatives: int) -> Iterator[Block]:
     match report.outcome:
         case WhatIfOutcome.FITS:
-            yield from _fits(report)
+            yield from _fits(report, answer)
         case WhatIfOutcome.PREEMPTS:
             yield from _preempts(report)
         case WhatIfOutcome.UNSCHEDULABLE:
-            yield from _cannot_fit(report, answer)
+            yield from cannot_fit(report, answer)
     if report.victims:
         yield from _victim_blocks(report)
     yield from _not_chosen(report, alternatives)
     yield from _quality_blocks(report)
 
 
-def _name(report: WhatIfReport) -> str:
-    demand = report.demand
-    if demand.kind == "Node":
-        return f"Drain of node {demand.name}"
-    name = f"{demand.kind} {demand.namespace}/{demand.name}"
-    return f"Resize of {name}" if report.resize else name
-
-
-def _subject(report: WhatIfReport) -> str:
-    """With what matters of it: how many pods, and how important they are."""
-    demand = report.demand
-    if report.resize:
-        growth = next((d.growth for d in report.decisions if d.growth is not None), None)
-        to = f" to {growth.text}" if growth is not None else ""
-        return f"The resize of Pod {demand.namespace}/{demand.name}{to} (priority {demand.priority})"
-    pods = f"{counted(demand.pods, 'pod')}, " if demand.kind != "Pod" else ""
-    if demand.kind == "Node":
-        left = counted(demand.pods, "pod")
-        return f"The drain of node {demand.name}, which moves {left},"
-    return f"{demand.kind} {demand.namespace}/{demand.name} ({pods}priority {demand.priority})"
-
-
-def _fits(report: WhatIfReport) -> Iterator[Block]:
+def _fits(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     if not report.demand.pods:
-        yield Sentence(f"{_subject(report)} needs no new pod.", LineStyle.GOOD)
+        yield Sentence(f"{subject(report)} needs no new pod.", LineStyle.GOOD)
         return
     leaving = max((d.preemption.leaving for d in report.decisions if d.preemption is not None), default=0)
     verb = "is" if leaving == 1 else "are"
     after = f", once {counted(leaving, 'pod')} that {verb} terminating already {verb} gone" if leaving else ""
     if report.resize:
-        where = f"its node, {_nodes_text(report.placements)}, has room for it"
+        where = f"its node, {nodes_text(report.placements)}, has room for it"
     else:
-        where = f"{_runs(report)} on {_nodes_text(report.placements)}"
-    yield Sentence(f"{_subject(report)} fits: {where}{after}. No running pod is disturbed.", LineStyle.GOOD)
+        where = f"{_runs(report)} on {nodes_text(report.placements)}"
+    if answer.snapshot.is_partial:
+        yield Sentence(f"{subject(report)} fits as far as could be seen: {where}{after}.", LineStyle.BAD)
+    else:
+        text = f"{subject(report)} fits: {where}{after}. No running pod is disturbed."
+        yield Sentence(text, LineStyle.GOOD)
     yield from _placement_blocks(report)
 
 
@@ -226,12 +164,12 @@ def _runs(report: WhatIfReport) -> str:
 
 def _preempts(report: WhatIfReport) -> Iterator[Block]:
     victims = f"{counted(len(report.victims), 'running pod')} of lower priority would be evicted"
-    yield Sentence(f"{_subject(report)} fits only by preemption: {victims} to make room.", LineStyle.BAD)
+    yield Sentence(f"{subject(report)} fits only by preemption: {victims} to make room.", LineStyle.BAD)
     if report.resize:
-        yield Sentence(f"Its node, {_nodes_text(report.placements)}, then grants the resize.")
+        yield Sentence(f"Its node, {nodes_text(report.placements)}, then grants the resize.")
     else:
         runs = _runs(report).capitalize()
-        yield Sentence(f"{runs} on {_nodes_text(report.placements)} as soon as the {_gone(report)} gone.")
+        yield Sentence(f"{runs} on {nodes_text(report.placements)} as soon as the {_gone(report)} gone.")
     yield from _placement_blocks(report)
 
 
@@ -262,7 +200,7 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
     left_out = len(report.victims) - len(rows)
     header = ["VICTIM", "NODE", "PRIORITY", "EVICTED WITH", "WHY"]
     yield Table(header, rows, frozenset({2}), left_out)
-    yield Sentence(_afterwards(report))
+    yield from _afterwards(report)
     for budget in report.exceeded:
         yield Sentence(_budget_text(budget), LineStyle.BAD)
     if report.spared:
@@ -275,23 +213,23 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
         )
 
 
-def _afterwards(report: WhatIfReport) -> str:
-    """What becomes of the victims. Names are those that are not created again."""
+def _afterwards(report: WhatIfReport) -> Iterator[Sentence]:
+    """What becomes of the victims: those that are lost get a line of their own."""
     owned = {pod for pod, _ in report.controllers}
-    lost = [_pod(victim.pod) for victim in report.victims if victim.pod not in owned]
-    stops = "Each victim gets its termination grace period to stop"
-    again = "its controller creates it again, and it then waits for room"
-    if not lost:
-        return f"{stops}; {again}."
-    verb = "has no controller and is" if len(lost) == 1 else "have no controller and are"
-    text = f"{listed(lost)} {verb} not created again."
-    return f"{stops}. {text}" if len(lost) == len(report.victims) else f"{stops}; {again}. But {text}"
+    lost = [pod_name(victim.pod) for victim in report.victims if victim.pod not in owned]
+    again = "; its controller creates it again, and it then waits for room"
+    is_any_again = len(lost) < len(report.victims)
+    yield Sentence(f"Each victim gets its termination grace period to stop{again if is_any_again else ''}.")
+    if lost:
+        verb = "has no controller and is" if len(lost) == 1 else "have no controller and are"
+        but = "But " if is_any_again else ""
+        yield Sentence(f"{but}{listed(lost)} {verb} not created again.")
 
 
 def _victim_row(victim: Victim) -> list[str]:
     alone = victim.unit.startswith("Pod/")
     together = "-" if alone else victim.unit
-    return [_pod(victim.pod), victim.node, str(victim.priority), together, victim.because.text]
+    return [pod_name(victim.pod), victim.node, str(victim.priority), together, victim.because.text]
 
 
 def _budget_text(budget: Exceeded) -> str:
@@ -319,14 +257,15 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
     losers = [node for node in report.nodes if node.lost_by is not None][:alternatives]
     if report.decided_by is not None:
         others = sum(d.preemption.plans - 1 for d in report.decisions if d.preemption is not None)
-        chosen = _nodes_text(report.placements)
+        where = nodes_text(report.placements)
         plans = counted(others, "other plan")
         yield PARAGRAPH
-        yield Sentence(f"{chosen} was chosen over {plans} by the rule: {report.decided_by.text}.")
+        text = f"The plan for {where} was chosen over {plans} by the rule: {report.decided_by.text}."
+        yield Sentence(text)
     if losers:
         rows = [_loser_row(node) for node in losers]
         yield Table(
-            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BEYOND BUDGETS", "LOST BY", "WOULD EVICT"],
+            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS EXCEEDED BY", "LOST BY", "WOULD EVICT"],
             rows,
             frozenset({1, 2, 3}),
         )
@@ -349,93 +288,3 @@ def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:
         by_reason.setdefault(text, []).append(node.name)
     for text, names in sorted(by_reason.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         yield [str(len(names)), text, listed(sorted(names), _NODES_NAMED)]
-
-
-# --- no room -------------------------------------------------------------------------------------
-
-
-def _cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
-    yield Sentence(f"{_subject(report)} {_nowhere(report)}.", LineStyle.BAD)
-    if report.placements:
-        rest = counted(len(report.waiting), "pod")
-        yield Sentence(f"{_placed_part(report)}; {rest} would wait.")
-    if not all(decision.considered for decision in report.decisions):
-        return  # there is no node, and no more to say
-    if report.miss is not None:
-        yield Sentence(f"Nearest miss: {_miss_text(report.miss)}.")
-    if report.refusal is not None and report.decisions:
-        yet = " yet" if report.retry_at is not None else ""
-        yield Sentence(f"Preemption cannot help{yet}: {report.refusal.text}.")
-    if report.retry_at is not None:
-        moment = clock_time(report.retry_at, answer.snapshot.taken_at)
-        yield Sentence(f"The scheduler tries again at {moment}, when more pods may be evicted.")
-    unproved = next((d.unproved for d in report.decisions if d.unproved is not None), None)
-    if unproved is not None:
-        yield Sentence(f"It may fit all the same: {unproved.text}.")
-
-
-def _placed_part(report: WhatIfReport) -> str:
-    after = f" after {counted(len(report.victims), 'eviction')}" if report.victims else ""
-    part = f"{len(report.placements)} of its {report.demand.pods} pods would run"
-    return f"{part} on {_nodes_text(report.placements)}{after}"
-
-
-def _nowhere(report: WhatIfReport) -> str:
-    """What follows the subject of the first sentence."""
-    refused = [d for d in report.decisions if d.outcome is Outcome.UNSCHEDULABLE]
-    because = report.refusal.text if report.refusal is not None else "the scheduler failed on it"
-    if report.resize:
-        room = f"{refused[-1].growth.node} has too little room" if refused and refused[-1].growth else because
-        return f"is not possible: {room}"
-    if not refused:
-        return f"cannot run: {because}"
-    if report.placements:
-        return "fits only in part"
-    nodes = refused[-1].considered
-    if not nodes:
-        return "cannot run: there is no node"
-    if report.demand.kind == "Pod":
-        where = "it does not fit on the only node" if nodes == 1 else f"it fits on none of {nodes} nodes"
-        return f"cannot run: {where}"
-    if report.demand.kind == "Node":
-        return "leaves pods without a node"
-    if report.demand.kind == "PodGroup":
-        return (
-            f"cannot run: its pods start together or not at all, and do not fit on {counted(nodes, 'node')}"
-        )
-    return f"cannot run: none of its pods fits on {counted(nodes, 'node')}"
-
-
-def _miss_text(miss: Miss) -> str:
-    who = f"pod {miss.pod.name}"
-    if miss.placed:
-        verb = "finds" if miss.placed == 1 else "find"
-        start = f"{miss.placed} of the {miss.needed} pods that must start together {verb} a node"
-        who = f"{start}, and {who} does not: it"
-    if not miss.resource:
-        return f"{who} fits on no node: {miss.because.text}"
-    lacks = f"{who} lacks {amount(miss.resource, miss.short)} {miss.resource} on {miss.node}"
-    if miss.nodes > 1:
-        lacks += f", the nearest of {miss.nodes} nodes that lack it"
-    return (
-        f"{lacks}; {amount(miss.resource, miss.kept)} is reserved there for nominated pods"
-        if miss.kept
-        else lacks
-    )
-
-
-# --- names ---------------------------------------------------------------------------------------
-
-
-def _pod(pod: Target) -> str:
-    return f"{pod.namespace}/{pod.name}"
-
-
-def _nodes_text(placements: Sequence[tuple[Target, str]]) -> str:
-    """Node names; for several pods, with how many of them."""
-    counts = Counter(node for _, node in placements)
-    if len(placements) <= 1:
-        return "".join(counts)
-    if len(counts) > _NODES_NAMED:
-        return counted(len(counts), "node")
-    return ", ".join(f"{node} ({number})" for node, number in sorted(counts.items()))

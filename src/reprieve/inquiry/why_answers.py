@@ -4,7 +4,10 @@ A pod that runs and one of the same name that was preempted before are told apar
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from reprieve.inquiry.limit_statements import limit_statements
+from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with
 from reprieve.inquiry.seen_events import PREEMPTED
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import (
@@ -17,7 +20,6 @@ from reprieve.inquiry.why import (
 )
 from reprieve.inquiry.why_pending import why_deferred, why_pending
 from reprieve.inquiry.why_victim import preempted_by_decision, preempted_by_events
-from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
 from reprieve.model.groups import group_key
@@ -54,9 +56,17 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
         found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
         if found is not None:
             return found
-    raise UnknownObjectError(
-        f"{name} is not known: it is not in the cluster, and no decision or event names it"
-    )
+    raise UnknownObjectError(_unknown(name, evidence))
+
+
+def _unknown(name: ObjectName, evidence: Evidence) -> str:
+    """A victim that is gone may be meant, too: then only decisions know its namespace."""
+    rooms = (kept.decision.preemption or Preemption() for kept in evidence.decisions)
+    victims = (victim.pod for room in rooms for victim in room.victims)
+    gone = {pod.namespace for pod in victims if pod.name == name.name and pod.kind == (name.kind or "Pod")}
+    there = namespaces_with(name, (one.object for one in evidence.cluster.seen))
+    hint = namespace_hint(there or gone)
+    return f"{name} is not known: it is not in the cluster, and no decision or event names it{hint}"
 
 
 def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
@@ -78,9 +88,10 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
         return why_deferred(pod, evidence, asking)
-    return _why_gone(by_name, evidence) or _running(
+    found = _why_gone(by_name, evidence) or _running(
         target, f"running on {pod.spec.node_name}", evidence, WhyState.RUNNING
     )
+    return replace(found, statements=(*found.statements, *limit_statements(pod, evidence, asking)))
 
 
 def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
@@ -105,7 +116,9 @@ def _why_group(
         )
     found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
-    return found or _running(target, text, evidence, WhyState.RUNNING)
+    found = found or _running(target, text, evidence, WhyState.RUNNING)
+    limits = limit_statements(members[0], evidence, asking) if members else ()
+    return replace(found, statements=(*found.statements, *limits))
 
 
 def _why_gone(target: Target, evidence: Evidence) -> WhyReport | None:

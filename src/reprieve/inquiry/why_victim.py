@@ -7,14 +7,16 @@ kube-scheduler leaves on a victim.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reprieve.cluster.api.event_contents import SeenEvent
 from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.protections import protections_against
-from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, SeenEvent, preemption_in
+from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, preemption_in
 from reprieve.inquiry.why import Evidence, Source, Statement, WhyReport, WhyState, same
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
+from reprieve.preemption.search import CLUSTER
 from reprieve.report.decisions import shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.decision import Decision, Preemption, Victim
@@ -94,7 +96,8 @@ def _rule(room: Preemption) -> tuple[str, str]:
         else ""
     )
     if room.decided_by is None:
-        return "OnlyPlan", f"There was no other plan than that on {room.domain}.{ceiling}"
+        where = "" if room.domain == CLUSTER else f", on {room.domain}"
+        return "OnlyPlan", f"There was only one plan{where}.{ceiling}"
     text = f"{room.domain} was chosen over {others} by: {room.decided_by.text}.{ceiling}"
     losers = [
         f"{loser.domain} would cost {counted(loser.pods, 'pod')}"

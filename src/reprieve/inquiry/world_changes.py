@@ -11,6 +11,7 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.values import part, text_in
 from reprieve.inquiry.decoded_cluster import decoded_bodies
+from reprieve.inquiry.object_names import ObjectName, absent_text
 from reprieve.model.formatting import counted, listed
 from reprieve.model.groups import group_key
 from reprieve.model.json import Json
@@ -20,18 +21,6 @@ MIRROR = "kubernetes.io/config.mirror"  # a pod that its kubelet runs from a fil
 _HOSTNAME = "kubernetes.io/hostname"
 
 Seen = Decoded[KubernetesObject]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectName:
-    """A pod or a PodGroup that exists: ``kind`` is Pod or PodGroup, or empty for whichever of them exists."""
-
-    namespace: str
-    name: str
-    kind: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind or 'Pod or PodGroup'} {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +178,7 @@ def _node(template: Json, name: str) -> Json:
 def _remove(world: ChangedWorld, name: ObjectName) -> None:
     pods = pods_of_name(world.seen, name)
     if pods is None:
-        world.problems.append(f"--remove: there is no {name}")
+        world.problems.append(f"--remove: {absent_text(name, (one.object for one in world.seen))}")
         return
     _without(world, pods)
 

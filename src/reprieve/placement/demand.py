@@ -12,7 +12,7 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.reasons import Rejection
+from reprieve.placement.rejection_codes import Rejection
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.placement.gang_search import either, place_in_any_order, rearranged
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.reasons import NO_CODES, Code, Reason, Rejection
+from reprieve.placement.rejection_codes import NO_CODES, Code, Reason, Rejection
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.spread_rules import rules_of
 
 

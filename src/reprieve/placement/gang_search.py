@@ -30,7 +30,7 @@ from reprieve.placement.place import (
     with_promises,
 )
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.reasons import NO_CODES, Code
+from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.placement.tied_members import Seating, too_few_domains
 
 

@@ -12,7 +12,7 @@ from reprieve.model.whatif import moved, with_pod
 from reprieve.placement.constraints import CONSTRAINTS, constraints_under
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand, Promised
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
 from reprieve.placement.taking import with_taken
 

@@ -19,7 +19,7 @@ from reprieve.placement.effort import Share
 from reprieve.placement.gang_members import has_unbound_claims
 from reprieve.placement.place import in_all, rate, survey
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 
 # How many what-ifs the search can return to. In a large cluster each holds most of a megabyte, and within any

@@ -11,7 +11,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import best
 from reprieve.preemption.budgets import Stock, stocks
-from reprieve.preemption.eligibility import RULES, Rule
+from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
+from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
@@ -56,6 +57,11 @@ class Policy:
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
+
+    @property
+    def eviction_limit(self) -> EvictionLimit | None:
+        """How often a workload may be evicted before the rules protect it; None: as often as it happens."""
+        return next((rule.limit for rule in self.rules if isinstance(rule, WithinLimit)), None)
 
 
 REPRIEVE = Policy()

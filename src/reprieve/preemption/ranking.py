@@ -51,6 +51,7 @@ class Criterion:
     text: str
     measure: Measure
     at_least: LowerBound | None = None  # no plan on a node measures less; None: that is not known beforehand
+    lost_text: str = ""  # for a plan that loses by it; empty: ``text``
 
 
 # --- what a plan costs, and what it costs at least -----------------------------------------------
@@ -163,7 +164,13 @@ RANKING: tuple[Criterion, ...] = (
 CRITERIA: Mapping[str, Criterion] = {criterion.name: criterion for criterion in RANKING}
 
 # Always the last, so that plans never tie.
-NAME = Criterion("Name", "Name", "first by name", name_of_domain)
+NAME = Criterion(
+    "Name",
+    "Name",
+    "all else is equal, and its name comes first",
+    name_of_domain,
+    lost_text="all else is equal, and its name comes later",
+)
 
 
 def rank(plan: Plan, ranking: Sequence[Criterion]) -> Rank:

@@ -17,6 +17,7 @@ from reprieve.scheduler.decision import (
     Eviction,
     Finding,
     Growth,
+    Limited,
     Loser,
     Miss,
     Outcome,
@@ -155,7 +156,9 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
         yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
-        yield from table(["NOT CHOSEN", "VICTIMS", "HIGHEST", "BEYOND BUDGETS", "LOST BY"], rows, [1, 2, 3])
+        yield from table(
+            ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"], rows, [1, 2, 3]
+        )
 
 
 def _victim_row(victim: Victim) -> list[str]:
@@ -351,12 +354,22 @@ def _eviction_json(eviction: Eviction | None) -> Json | None:
         "because": _because_json(eviction.because),
         "nearestMiss": _miss_json(eviction.at_best),
         "tolerating": [_tolerating_json(one) for one in eviction.tolerating],
+        "limited": [_limited_json(one) for one in eviction.limited],
     }
 
 
 def _tolerating_json(tolerating: Tolerating) -> Json:
     first = _stamp(tolerating.first) if tolerating.first is not None else None
     return {"priorityClass": tolerating.priority_class, "pods": tolerating.pods, "firstAt": first}
+
+
+def _limited_json(limited: Limited) -> Json:
+    return {
+        "workload": limited.workload,
+        "pods": limited.pods,
+        "evictions": limited.evictions,
+        "until": _stamp(limited.until),
+    }
 
 
 def _because_json(because: Because | None) -> Json | None:

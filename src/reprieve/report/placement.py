@@ -11,7 +11,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.place import Ratings, Survey
 from reprieve.placement.profile import Preference
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 
 RATED_NODES_SHOWN = 5
@@ -97,7 +97,7 @@ def _comparison(view: Snapshot, ratings: Ratings, order: Sequence[int]) -> str:
     runner_up = view.nodes.names[second]
     lead = int(ratings.total[best] - ratings.total[second])
     if not lead:
-        return f"{runner_up} has the same score; the first by name wins."
+        return f"{runner_up} has the same score; the node whose name comes first wins."
     by = max(ratings.parts, key=lambda p: int(ratings.parts[p][best] - ratings.parts[p][second]))
     return f"It beats {runner_up} by {counted(lead, 'point')}, above all for {by}."
 

@@ -1,14 +1,12 @@
-"""Writes events, decisions and plan records to files as they happen, and replays a run from them.
+"""Writes events, decisions and plan records to files as they happen, and reads them again.
 
 A journal is a directory of files with a line for each thing; the oldest files are removed when there are too
-many. A run begins with a scheduler without state, so it can be replayed for as long as its beginning is kept.
-Whatever goes wrong here, scheduling goes on.
+many. Whatever goes wrong here, scheduling goes on. How a run is replayed from it is in ``journal_replay``.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +14,8 @@ from typing import BinaryIO
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.json import Json
-from reprieve.runtime import lines
-from reprieve.runtime.lines import Asked, Began, Entry, Observed, Recorded, UnreadableLineError
+from reprieve.runtime import journal_lines as lines
+from reprieve.runtime.journal_lines import Asked, Began, Entry, Recorded, UnreadableLineError
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import PlanRecord
@@ -221,110 +219,3 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
 def _reason(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number).lower() if number is not None else str(error)
-
-
-# --- replaying -----------------------------------------------------------------------------------
-
-
-class Compared(StrEnum):
-    DECISION = "decision"
-    PLAN_RECORDS = "plan record"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayDifference:
-    """The first thing that came out differently."""
-
-    what: Compared
-    at: float
-    written: bytes | None
-    replayed: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """How the replay of a run went, up to the first difference."""
-
-    events: int
-    decisions: int
-    difference: ReplayDifference | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Headless:
-    """The rest of a run whose beginning was removed: it cannot be replayed."""
-
-    steps: int
-
-
-def replay(directory: Path, machine_of: Callable[[Json], Machine]) -> Iterator[Replayed | Headless]:
-    """Replays one run after the other; ``machine_of`` makes a scheduler that is configured as the head says.
-
-    Raises JournalError where the journal cannot be read.
-    """
-    run: _Repetition | _Rest = _Rest()
-    for entry in entries(directory):
-        if not isinstance(entry, Began):
-            run.step(entry)
-            continue
-        if run.steps:
-            yield run.end()
-        run = _Repetition(machine_of(entry.head), has_records=entry.has_records)
-    yield run.end()
-
-
-class _Rest:
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def step(self, _: Observed | Asked | Recorded) -> None:
-        self.steps += 1
-
-    def end(self) -> Headless:
-        return Headless(self.steps)
-
-
-class _Repetition:
-    def __init__(self, machine: Machine, *, has_records: bool) -> None:
-        self._machine = machine
-        self._has_records = has_records
-        self._last: tuple[float, tuple[PlanRecord, ...]] = (
-            0.0,
-            (),
-        )  # records that the journal should have next
-        self.steps = self._events = self._decisions = 0
-        self._difference: ReplayDifference | None = None
-
-    def step(self, entry: Observed | Asked | Recorded) -> None:
-        self.steps += 1
-        if self._difference is not None:
-            return  # what follows differs because of it
-        if isinstance(entry, Recorded):
-            self._compare_records(entry.at, entry.records)
-            return
-        self._compare_records(self._last[0], ())  # the last step has no line with records
-        if self._difference is None:
-            self._take(entry)
-            self._last = entry.at, self._machine.records() if self._has_records else ()
-
-    def _take(self, entry: Observed | Asked) -> None:
-        match entry:
-            case Observed(at, events):
-                self._events += len(events)
-                self._machine.observe(events, at)
-            case Asked(at, written):
-                found = self._machine.decide(at)
-                decided = lines.decision_bytes(found.decision) if found is not None else None
-                self._decisions += decided is not None
-                if decided != written:
-                    self._difference = ReplayDifference(Compared.DECISION, at, written, decided)
-
-    def _compare_records(self, at: float, written: tuple[PlanRecord, ...]) -> None:
-        (_, expected), self._last = self._last, (at, ())
-        if written != expected:
-            both = (lines.record_bytes(records) if records else None for records in (written, expected))
-            self._difference = ReplayDifference(Compared.PLAN_RECORDS, at, *both)
-
-    def end(self) -> Replayed:
-        """The process may have ended before it wrote the records of its last step: they are not missed."""
-        return Replayed(self._events, self._decisions, self._difference)

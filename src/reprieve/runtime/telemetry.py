@@ -13,10 +13,11 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.plan import Quality, Why
 from reprieve.runtime.metric_definitions import Metrics
-from reprieve.runtime.rejections import Rejections
+from reprieve.runtime.plugin_rejection_counts import Rejections
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     EndReason,
     GrowthEnd,
     GrowthEnded,
@@ -302,6 +303,8 @@ class Telemetry:
                     pass
                 case PlanEnded():
                     self._plan_ended(record)
+                case ChainContinued(depth=depth):
+                    metrics.chain_depth.observe(depth)
                 case VictimsJudged(wasted=wasted):
                     metrics.wasted.inc(len(wasted))
                 case GrowthEnded(end=end, seconds=seconds):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from reprieve.model.effects import Bind, BindVolume, Effect, Nominate, Target
 from reprieve.model.groups import group_key
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler import volumes
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKind
@@ -19,6 +19,7 @@ from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.nomination_withdrawal import unreserve
 from reprieve.scheduler.plan_driver import gives_no_room
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.state import State
@@ -36,7 +37,7 @@ def assume(state: State, context: DecisionContext, ask: Ask, node: int, now: flo
     nomination = state.ledger.nominations.of(assumed.pod)
     if nomination is not None and nomination.node == name:
         state.ledger.nominations.withdraw(assumed.pod)  # the pod takes its room, so none becomes free
-    state.unreserve([assumed.pod], context.requester.key, now)
+    unreserve(state, [assumed.pod], context.requester.key, now)
     state.ledger.assumed.promise(assumed)
     state.wake(state.world.count_anew(pod_key(pod)), now, name)
     if steps:

@@ -19,7 +19,7 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import (
     CompositePodGroup,
     Namespace,
@@ -35,9 +35,11 @@ from reprieve.scheduler import (
     binding,
     deciding,
     enqueueing,
+    eviction_counting,
     plan_driver,
     toleration_changes,
     unit_driver,
+    unknown_outcomes,
     validation,
 )
 from reprieve.scheduler.decision import Decided
@@ -51,8 +53,6 @@ from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
-
-_RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
 
 class Scheduler:
@@ -85,8 +85,7 @@ class Scheduler:
         effects.extend(self._enqueue_groups(now))
         effects.extend(binding.overdue(state, now))
         effects.extend(plan_driver.never_left(state, now))
-        for lost in state.unknown_outcomes.taken_up(now):
-            effects.extend(self._unknown(lost, now))
+        effects.extend(unknown_outcomes.taken_up(state, now))
         if len(state.ledger.unit_evictions):
             effects.extend(unit_driver.tried_again(state, now))
         effects.extend(plan_driver.swept(state, now))
@@ -94,7 +93,8 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
-        return list(plan_driver.without_vain_evictions(state, effects))
+        sent = plan_driver.without_vain_evictions(state, effects, now)
+        return list(eviction_counting.naming_workloads(state, sent))
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
         """Effects that came before an exception count: what they follow from has happened."""
@@ -146,12 +146,17 @@ class Scheduler:
                 return enqueueing.unread(state, target, str(problem), now)
             case Synced():
                 first, state.synced = not state.synced, True
+                if first:
+                    eviction_counting.all_are_here(state, now)
                 resumed = [*unit_driver.resumed(state, now)] if first else []
                 return [*resumed, *enqueueing.all_are_here(state, now)]
+            case EvictionsRead():
+                eviction_counting.read_back(state, event, now)
+                return ()
             case Unknown(effect, _):
-                return () if self._waits(effect, now) else self._unknown(effect, now)
+                return unknown_outcomes.answer_lost(state, effect, now)
             case Done(effect) | Failed(effect):
-                state.unknown_outcomes.end(effect)
+                state.resend_backoff.end(effect)
                 return self._answered(event, now)
 
     def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
@@ -163,12 +168,6 @@ class Scheduler:
                 return plan_driver.went_well(self._state, effect, now)
             case Failed(effect, error):
                 return self._failed(effect, error, now)
-
-    def _waits(self, effect: Effect, now: float) -> bool:
-        """Whether it is too early to send it again. Binds have their own time; events are not repeated."""
-        return not isinstance(effect, Bind | Announce) and self._state.unknown_outcomes.puts_aside(
-            effect, now
-        )
 
     def _seen(self, event: Seen, now: float) -> Iterable[Effect]:
         state = self._state
@@ -336,7 +335,10 @@ class Scheduler:
                     # A lost answer may hide that an earlier attempt bound the pod: then this failure is a
                     # conflict with ourselves. The promise stays until the cluster shows which it is.
                     text = f"an answer was lost, and binding to {effect.node} fails since: {error}"
-                    return [*state.reporter.warn(pod, text), *self._unknown(effect, now)]
+                    return [
+                        *state.reporter.warn(pod, text),
+                        *unknown_outcomes.followed_up(state, effect, now),
+                    ]
                 return binding.bind_failed(state, effect, error, now)
             case SelectNode() | BindVolume():
                 text = f"{effect.target} could not be prepared: {error}"
@@ -346,41 +348,8 @@ class Scheduler:
                     for said in binding.give_up(state, a.pod, text, now)
                 ]
             case Nominate() | SetCondition() | Evict():
-                self._unreported(effect, now)
+                state.unreported(effect, now)
                 return plan_driver.went_wrong(state, effect, error, now)
-            case Announce():
-                return ()
-
-    def _unreported(self, effect: Effect, now: float) -> None:
-        self._state.reporter.forget(effect.target)
-        if is_of_all_pods(effect):
-            self._state.refused_reports.refused((effect.target.namespace, effect.target.name), now)
-
-    def _unknown(self, effect: Effect, now: float) -> Iterable[Effect]:
-        """An answer was lost, and the call may have worked: a promise stays until the cluster shows which."""
-        state = self._state
-        match effect:
-            case Bind(pod):
-                if (assumed := state.ledger.assumed.of(pod)) is not None:
-                    due = now + _RESEND_AFTER
-                    state.ledger.assumed.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
-                return ()
-            case SelectNode() | BindVolume():
-                if state.ledger.assumed.preparing(effect):
-                    return (effect,)
-                state.unknown_outcomes.end(effect)
-                return ()
-            case Nominate() | SetCondition() | Evict():
-                self._unreported(effect, now)
-                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
-                    return (effect,)
-                state.unknown_outcomes.end(effect)
-                if isinstance(effect, Nominate) and not effect.node:
-                    state.ledger.nominations.linger(effect.target)
-                elif isinstance(effect, Evict) and effect.target not in state.ledger.terminating.stuck:
-                    # No plan sends it again. If the call worked after all, the cluster will show it.
-                    plan_driver.stays(state, effect.target)
-                return ()
             case Announce():
                 return ()
 

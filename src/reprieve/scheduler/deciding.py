@@ -11,7 +11,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy

@@ -15,9 +15,10 @@ from reprieve.model.shape import CompiledPod
 from reprieve.scheduler import unit_driver
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
-from reprieve.scheduler.demands.group import is_complete
+from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.nomination_withdrawal import unreserve
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
 from reprieve.scheduler.plan_records import EndReason
@@ -236,7 +237,7 @@ def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Ite
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
     group = state.world.groups.group(key.object) if state.synced else None
-    if group is not None and not state.reporter.is_scheduled(group) and is_complete(state.world, group):
+    if group is not None and not state.reporter.is_scheduled(group) and has_started(state.world, group):
         yield from state.reporter.group_scheduled(group)
 
 
@@ -260,7 +261,7 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     key = state.ledger.parts.get(pod)
     if key is None:
         return
-    state.unreserve([pod], key, now)
+    unreserve(state, [pod], key, now)
     state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):

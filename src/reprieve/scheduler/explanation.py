@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted
 from reprieve.model.scheduled_times import NEVER
@@ -16,9 +16,10 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
+from reprieve.preemption.eligibility import tolerating as tolerating_rule
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
@@ -26,6 +27,7 @@ from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
+    MOST_LIMITED,
     MOST_PLANS,
     MOST_SPARED,
     MOST_UNITS,
@@ -43,6 +45,8 @@ from reprieve.scheduler.decision import (
     findings_of,
     short_text,
 )
+from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
+from reprieve.scheduler.limit_explanation import held_by_limit, limited_of, limited_text
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -67,7 +71,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
-        decided_by=_criterion(criteria[0]) if criteria else None,
+        decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
         giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
         quality=plan.quality,
@@ -83,11 +87,8 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
-    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, _criterion(criterion), units)
-
-
-def _criterion(criterion: Criterion) -> Because:
-    return Because(criterion.code, criterion.text)
+    lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
+    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, lost_by, units)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,16 +260,34 @@ _SENTENCES = {
 
 def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
     """The pods that are waited for; if there are none, those whose toleration never ends."""
+    limited = limited_of(_held_by_limit(refusal, question, now), question, now)
     tolerating = tuple(_tolerating(refusal, question, now))
     if refusal.retry_at is None:
         pods = " and ".join(_pods_text(one) for one in tolerating)
         verb = "tolerates" if sum(one.pods for one in tolerating) == 1 else "tolerate"
         text = f"{pods} {verb} preemption by priority {question.demand.priority}"
     else:
-        pods = " and ".join(_pods_text(one) for one in tolerating if one.first is not None)
-        verb = "is" if sum(one.pods for one in tolerating if one.first is not None) == 1 else "are"
-        text = f"{pods} {verb} protected, the first until {clock_time(refusal.retry_at, now)}"
-    return Eviction(Because(refusal.why, text), tolerating=tolerating)
+        ending = [one for one in tolerating if one.first is not None]
+        limit = question.policy.eviction_limit
+        of_limit = [limited_text(limited, limit)] if limited and limit is not None else []
+        pods = " and ".join([*map(_pods_text, ending), *of_limit])
+        alone = sum(one.pods for one in ending) + sum(one.pods for one in limited) == 1
+        protected = "is protected until" if alone else "are protected, the first until"
+        text = f"{pods} {protected} {clock_time(refusal.retry_at, now)}"
+    code = refusal.why if tolerating or not limited else LIMIT_CODE
+    return Eviction(Because(code, text), tolerating=tolerating, limited=limited[:MOST_LIMITED])
+
+
+def _tolerated_ends(question: Question) -> Floats | None:
+    """[pod] When tolerations end, if they count."""
+    if tolerating_rule not in question.policy.rules:
+        return None
+    groups = question.policy.units(question.view).groups
+    return tolerated_ends(question.view, groups, question.demand.priority)
+
+
+def _held_by_limit(refusal: NoPlan, question: Question, now: float) -> Ints:
+    return held_by_limit(refusal, question, _tolerated_ends(question), now)
 
 
 def _pods_text(tolerating: Tolerating) -> str:
@@ -290,9 +309,8 @@ def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tol
 
 def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
     """Of pods that tolerate and have their class and group in common: one, how many, and the first end."""
-    view, units = question.view, question.policy.units(question.view)
-    ends = tolerated_ends(view, units.groups, question.demand.priority)
-    held = np.array(refusal.held, np.int64)
+    view, ends = question.view, _tolerated_ends(question)
+    held = np.setdiff1d(np.array(refusal.held, np.int64), _held_by_limit(refusal, question, now))
     if ends is None or not len(held):
         return
     held = held[ends[held] > now]
@@ -315,11 +333,18 @@ def _no_help(question: Question, now: float) -> Eviction:
     if not isinstance(found, Unplaceable):
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
-    pods = f"all {counted(len(gone), 'pod')}" if len(gone) > 1 else "the only pod"
+    pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
     pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
-    return Eviction(
-        Because(Why.NO_HELP, f"even if {pods} of lower priority were evicted, {pod}{miss.because.text}"), miss
-    )
+    text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
+    return Eviction(Because(Why.NO_HELP, text), miss)
+
+
+def _still_short(miss: Miss) -> str:
+    """Not in the words of the nearest miss as things are, beside which it stands with another number."""
+    if not miss.resource:
+        return miss.because.text
+    others = f" ({counted(miss.nodes, 'node')} would lack it)" if miss.nodes > 1 else ""
+    return f"{miss.node} would still lack {amount(miss.resource, miss.short)} {miss.resource}{others}"
 
 
 def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapshot | None = None) -> Miss:

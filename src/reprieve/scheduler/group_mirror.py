@@ -47,10 +47,6 @@ class GroupMirror:
 
     # --- what they say ---
 
-    def priority_of(self, group: PodGroup) -> int:
-        """The priority of the outermost group around it."""
-        return self.root(group).spec.priority or 0
-
     def policy_of(self, group: PodGroup) -> str:
         """The preemption policy that the outermost group itself has; empty if it has none."""
         return self.root(group).spec.preemption_policy

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
-from reprieve.scheduler import unit_driver
+from reprieve.scheduler import eviction_counting, unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -27,6 +27,11 @@ from reprieve.scheduler.handover import (
     vanished,
 )
 from reprieve.scheduler.last_look import last_look
+from reprieve.scheduler.nomination_withdrawal import (
+    lingering_nominations,
+    not_cleared,
+    withdraw_nominations,
+)
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
@@ -56,15 +61,17 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
         if look.is_new_to(handover):
             handover, effects = joined(handover, look.joined, look.groups)
         else:
+            effects = (*effects, *eviction_counting.chain_continued(state, key, handover, now))
             state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
                 unit_driver.begin(state, unit, mark_text(handover), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
-    for effect in effects:
-        if isinstance(effect, Evict):
-            state.ledger.terminating.begin(effect.target, now)
-            state.plan_log.evicts(key, effect.target)
+    deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
+    for pod in deletes:
+        state.ledger.terminating.begin(pod, now)
+        state.plan_log.evicts(key, pod)
+    eviction_counting.sent(state, deletes, handover, now)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:
@@ -92,14 +99,14 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
         state.plan_log.refused(effect.target, key)
+        eviction_counting.not_evicted(state, effect.target, now)
     yield from unit_driver.refused(state, effect, error, now)
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
     if isinstance(effect, Evict):
         yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
-    elif isinstance(effect, Nominate) and not effect.node:
-        state.ledger.nominations.linger(effect.target)
+    not_cleared(state, effect)
 
 
 def _failed(state: State, key: DemandKey, failure: _Failure, now: float) -> Iterator[Effect]:
@@ -145,11 +152,7 @@ def never_left(state: State, now: float) -> Iterator[Effect]:
 def swept(state: State, now: float) -> Iterator[Effect]:
     """Clears what is left from an earlier run, or could not be cleared at its time."""
     marks = _unused_marks(state)
-    nominations = state.ledger.nominations
-    for pod in nominations.lingering:
-        if not _lingers(state, pod):
-            nominations.cleared(pod)
-    lingering = nominations.lingering
+    lingering = lingering_nominations(state)
     if state.ledger.sweep.is_due(now, leftovers=bool(marks or lingering)):
         yield from (unmark(mark) if mark.kind == "Pod" else outlived(mark) for mark in sorted(marks))
         yield from (Nominate(pod, "") for pod in sorted(lingering))
@@ -167,12 +170,6 @@ def _marks_of_units(state: State) -> set[Target]:
     units = state.ledger.unit_evictions
     groups = map(state.world.groups.group, {one.group for one in units})
     return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
-
-
-def _lingers(state: State, pod: Target) -> bool:
-    known = state.world.pod((pod.namespace, pod.name))
-    shown = known is not None and pod_target(known.pod) == pod and known.pod.status.nominated_node_name
-    return bool(shown) and pod not in state.ledger.nominations and pod not in state.ledger.assumed
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
@@ -208,9 +205,7 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     """
     if not state.ledger.nominations and state.plans.of(key) is None:
         return ()
-    waiting = [nomination.pod for nomination in state.ledger.nominated(key)]
-    state.unreserve(waiting, key, now)
-    withdrawn = tuple(Nominate(pod, "") for pod in waiting)
+    withdrawn = withdraw_nominations(state, key, now)
     handover = state.plans.drop(key)
     if handover is None:
         return withdrawn
@@ -218,7 +213,7 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
 
 
-def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
+def without_vain_evictions(state: State, effects: Iterable[Effect], now: float) -> Iterator[Effect]:
     """Drops evictions whose plan was called off, or whose victim left, within the same batch of events.
 
     Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
@@ -228,12 +223,17 @@ def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[
             yield effect
         elif state.plans.take_back(effect):
             stays(state, effect.target)
-            state.plan_log.unsent(effect.target)
+            _unsent(state, effect.target, now)
             yield unmark(effect.target)
         elif state.plans.expects(effect):
             yield effect
         else:
-            state.plan_log.unsent(effect.target)
+            _unsent(state, effect.target, now)
+
+
+def _unsent(state: State, pod: Target, now: float) -> None:
+    state.plan_log.unsent(pod)
+    eviction_counting.not_evicted(state, pod, now)
 
 
 def wake_others(

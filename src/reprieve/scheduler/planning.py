@@ -16,7 +16,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement, Unplaceable, with_promises
-from reprieve.placement.reasons import NO_CODES, Code
+from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest

@@ -22,6 +22,7 @@ from reprieve.scheduler.demands import (
     requester_of,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.late_gang_reports import LateGangReports
@@ -33,16 +34,17 @@ from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
 from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.recent_evictions import RecentEvictions
 from reprieve.scheduler.refused_reports import RefusedReports
+from reprieve.scheduler.resend_backoff import ResendBackoff
 from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
-from reprieve.scheduler.status_reporter import StatusReporter
+from reprieve.scheduler.status_reporter import StatusReporter, is_of_all_pods
 from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.tombstones import Tombstones
-from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
 from reprieve.scheduler.world import World
 
-Timed = Queue | Ledger | LateGangReports | RefusedReports | UnknownOutcomes[Effect] | SetAsideEvents
+Timed = Queue | Ledger | LateGangReports | RefusedReports | ResendBackoff[Effect] | SetAsideEvents
 
 
 class State:
@@ -60,7 +62,9 @@ class State:
         self.refused_reports = RefusedReports()
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
-        self.unknown_outcomes: UnknownOutcomes[Effect] = UnknownOutcomes()
+        self.evictions = RecentEvictions(settings.longest_eviction_window)
+        self.chains = EvictionChains()
+        self.resend_backoff: ResendBackoff[Effect] = ResendBackoff()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         # Demands of groups to be enqueued anew when all events of a step are seen, and whether each changed.
         self.to_enqueue: dict[DemandKey, bool] = {}
@@ -75,7 +79,8 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
+            counts = self.evictions, self.chains
+            for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
         self._now = now
 
@@ -85,7 +90,7 @@ class State:
 
     def _timed(self) -> tuple[Timed, ...]:
         reports = self.late_gangs, self.refused_reports
-        return self.queue, self.ledger, self.unknown_outcomes, self.set_aside, *reports
+        return self.queue, self.ledger, self.resend_backoff, self.set_aside, *reports
 
     def requester(self, key: DemandKey) -> Requester | NotYet | None:
         """The demand of this key as things stand; None if it needs nothing any more."""
@@ -199,15 +204,6 @@ class State:
             self.wake(self.world.volume_steps_changed(), now)
         return assumed
 
-    def unreserve(self, pods: Iterable[Target], key: DemandKey, now: float) -> None:
-        """Room that no pod waits for any more: to other demands it is as if a pod had left."""
-        if not self.ledger.nominations:
-            return
-        withdrawn = map(self.ledger.nominations.withdraw, pods)
-        nodes = {nomination.node for nomination in withdrawn if nomination is not None}
-        if nodes:
-            self.queue.wake(Change.POD_LEFT, now, {key}, nodes)
-
     def saw_mark(self, thing: Pod | PodGroup) -> None:
         """The object shows a mark, or shows none any more."""
         target = pod_target(thing) if isinstance(thing, Pod) else group_target(thing)
@@ -230,6 +226,12 @@ class State:
     def report_groups(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
         for group in requester.tree.groups():
             yield from self.reporter.group_waits(group, text)
+
+    def unreported(self, effect: Effect, now: float) -> None:
+        """A write failed, or its outcome is unknown: what it said counts as not said."""
+        self.reporter.forget(effect.target)
+        if is_of_all_pods(effect):
+            self.refused_reports.refused((effect.target.namespace, effect.target.name), now)
 
     def is_preparing(self, pod: Target) -> bool:
         assumed = self.ledger.assumed.of(pod)

@@ -1,49 +1,65 @@
-"""Calls whose answers were lost, and when each is to be made again: at once, and then ever more slowly.
+"""What happens when a call times out or its answer is lost, so that its outcome is unknown?
 
-A server that answers nothing but errors (a webhook that is down, say) must not be called all the time. What
-follows from a lost answer is not known here.
+The call may have worked: an eviction that timed out may have evicted. So nothing is taken back. A call that a
+plan or a promise still needs is sent again, ever more slowly (``resend_backoff``); what became of any other
+is left to the cluster to show. The time limit of one attempt is the performer's, and not known here.
 """
 
-from collections.abc import Hashable
-from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-_FIRST, _LONGEST = 1.0, 10.0  # seconds; the first time there is no pause
-_ENOUGH_DOUBLINGS = 8
+from reprieve.model.effects import (
+    Announce,
+    Bind,
+    BindVolume,
+    Effect,
+    Evict,
+    Nominate,
+    SelectNode,
+    SetCondition,
+)
+from reprieve.scheduler import plan_driver, unit_driver
+from reprieve.scheduler.ledger.assumed import Promise
+from reprieve.scheduler.nomination_withdrawal import not_cleared
+from reprieve.scheduler.state import State
 
-T = TypeVar("T", bound=Hashable)
+_RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
 
-class UnknownOutcomes(Generic[T]):
-    def __init__(self) -> None:
-        self._times: dict[T, int] = {}  # how often in a row an answer was lost
-        self._due: list[tuple[float, int, T]] = []
-        self._number = 0  # so that those of one moment come in the order in which they were put aside
+def answer_lost(state: State, effect: Effect, now: float) -> Iterable[Effect]:
+    """A call ended without an answer. Binds have their own time; events are not repeated."""
+    waits = not isinstance(effect, Bind | Announce) and state.resend_backoff.puts_aside(effect, now)
+    return () if waits else followed_up(state, effect, now)
 
-    def puts_aside(self, call: T, now: float) -> bool:
-        """An answer was lost. Whether what follows from that has to wait."""
-        times = self._times[call] = self._times.get(call, 0) + 1
-        if times == 1:
-            return False
-        pause = min(_FIRST * 2.0 ** min(times - 2, _ENOUGH_DOUBLINGS), _LONGEST)
-        self._number += 1
-        heappush(self._due, (now + pause, self._number, call))
-        return True
 
-    def end(self, call: T) -> None:
-        """It was answered, or the answer does not matter any more."""
-        self._times.pop(call, None)
+def taken_up(state: State, now: float) -> Iterator[Effect]:
+    """What follows for calls that have waited long enough since their answer was lost."""
+    for effect in state.resend_backoff.taken_up(now):
+        yield from followed_up(state, effect, now)
 
-    def taken_up(self, now: float) -> list[T]:
-        """Calls that have waited long enough, each once."""
-        found = []
-        while self._due and self._due[0][0] <= now:
-            found.append(heappop(self._due)[2])
-        return found
 
-    def next_time(self) -> float | None:
-        return self._due[0][0] if self._due else None
-
-    def shift(self, seconds: float) -> None:
-        """The clock was put back."""
-        self._due = [(at + seconds, number, call) for at, number, call in self._due]
+def followed_up(state: State, effect: Effect, now: float) -> Iterable[Effect]:
+    """The call may have worked: a promise stays until the cluster shows which."""
+    match effect:
+        case Bind(pod):
+            if (assumed := state.ledger.assumed.of(pod)) is not None:
+                due = now + _RESEND_AFTER
+                state.ledger.assumed.promise(replace(assumed, state=Promise.UNKNOWN, due=due))
+            return ()
+        case SelectNode() | BindVolume():
+            if state.ledger.assumed.preparing(effect):
+                return (effect,)
+            state.resend_backoff.end(effect)
+            return ()
+        case Nominate() | SetCondition() | Evict():
+            state.unreported(effect, now)
+            if state.plans.must_know(effect) or unit_driver.must_know(state, effect):
+                return (effect,)
+            state.resend_backoff.end(effect)
+            not_cleared(state, effect)
+            if isinstance(effect, Evict) and effect.target not in state.ledger.terminating.stuck:
+                # No plan sends it again. If the call worked after all, the cluster will show it.
+                plan_driver.stays(state, effect.target)
+            return ()
+        case Announce():
+            return ()

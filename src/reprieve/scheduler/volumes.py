@@ -17,7 +17,7 @@ from reprieve.model.storage import Compiled, Storage, assembled, compile_storage
 from reprieve.model.volumes import SELECTED_NODE, is_bound
 from reprieve.placement.constraints.volumes import binding, bindings
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 from reprieve.scheduler.ledger.assumed import VolumeStep
 
 Claims = Mapping[VolumeStep, PersistentVolumeClaim | None]  # what each step is for, as the cluster shows it

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reprieve.model.objects import KubernetesObject, Node, Pod
-from reprieve.placement.reasons import Reason
+from reprieve.placement.rejection_codes import Reason
 
 Refusals = set[tuple[Reason, bool]]  # a reason, and whether it might pass if some pods were gone
 PlainConstraint = Callable[["Cluster", Node], Refusals]

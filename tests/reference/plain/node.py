@@ -1,7 +1,7 @@
 """Does the node itself suit: cordons, taints, selectors and affinity, declared features."""
 
 from reprieve.model.objects import Node, Pod, Taint
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from tests.reference.plain.cluster import Cluster, Refusals
 from tests.reference.plain.selectors import accepts, tolerates
 

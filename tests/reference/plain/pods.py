@@ -13,7 +13,7 @@ from reprieve.model.objects import (
     WeightedPodAffinityTerm,
 )
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Is a host port free, compared port by port."""
 
 from reprieve.model.objects import Container, ContainerPort, Node, Pod
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from tests.reference.plain.cluster import Cluster, Refusals
 
 EVERY_ADDRESS = ("", "0.0.0.0")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from reprieve.model.objects import Node
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from tests.reference.plain.cluster import Cluster, Refusals
 from tests.reference.plain.requests import Amounts, plus, read, requests, whole_units
 

@@ -17,7 +17,7 @@ from reprieve.model.objects import (
 )
 from reprieve.model.shape import compile_pod
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from tests.reference.plain.pods import selects
 
 HOSTNAME = "kubernetes.io/hostname"

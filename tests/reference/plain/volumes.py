@@ -17,7 +17,7 @@ from reprieve.model.objects import (
     VolumeAttachment,
 )
 from reprieve.placement.constraints.volumes import Bindings
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from tests.reference.plain.cluster import Cluster, Refusals
 from tests.reference.plain.disks import ZONE_KEYS, can_reach, driver_and_handle, plugin_driver
 from tests.reference.plain.quantities import exact

@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
-from reprieve.config.reprieve_args import DISTURBANCE, RANKING
+from reprieve.config.keys.reprieve_args import DISTURBANCE, RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reprieve.assembly.decision_pages import DECISIONS_PATH
-from reprieve.assembly.endpoints import Judges, Judging, Observers, ServingEndpoint, served
+from reprieve.assembly.endpoints import Observers, ReviewOptions, ReviewServers, ServingEndpoint, served
 from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.assembly.trust import EndpointError
 from reprieve.cluster.kube.auth import Access
@@ -32,7 +32,7 @@ PATIENCE = 30.0  # seconds that a machine with much to do may take; no test wait
 READ_BY_SCHEDULER = ("/metrics", DECISIONS_PATH)
 HERE = ServingEndpoint("127.0.0.1", 0, for_all=(*PROBES, *READ_BY_SCHEDULER))
 NO_SERVER = Access(Login(KubeconfigCluster(server="http://127.0.0.1:9"), KubeconfigUser()))
-JUDGES = Judges(NO_SERVER, NO_SERVER, Judging(looks_up=False))
+REVIEW_SERVERS = ReviewServers(NO_SERVER, NO_SERVER, ReviewOptions(looks_up=False))
 
 Get = Callable[[str], tuple[int, str]]
 
@@ -67,7 +67,7 @@ def during_a_decision(
         readiness = observers.readiness
         readiness.heartbeat = Heartbeat(lambda: seconds[0])
         readiness.heartbeat.read_from(scheduler.working_on)
-        pages = partial(served, HERE, default_configuration(), JUDGES, observers, BetweenSteps())
+        pages = partial(served, HERE, default_configuration(), REVIEW_SERVERS, observers, BetweenSteps())
         async with in_own_thread(pages) as port:
             found: list[tuple[int, str]] = []
 
@@ -134,10 +134,12 @@ def test_pages_that_the_scheduler_reads_are_unavailable_while_a_decision_runs_lo
 
 def test_why_pages_cannot_be_served_reaches_the_caller() -> None:
     async def main() -> None:
-        pages = partial(served, HERE, default_configuration(), JUDGES, Observers(), BetweenSteps())
+        pages = partial(served, HERE, default_configuration(), REVIEW_SERVERS, Observers(), BetweenSteps())
         async with in_own_thread(pages) as port:
             taken = ServingEndpoint("127.0.0.1", port)
-            again = partial(served, taken, default_configuration(), JUDGES, Observers(), BetweenSteps())
+            again = partial(
+                served, taken, default_configuration(), REVIEW_SERVERS, Observers(), BetweenSteps()
+            )
             with pytest.raises(EndpointError, match="is in use"):
                 async with in_own_thread(again):
                     pass

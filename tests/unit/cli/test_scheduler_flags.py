@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reprieve.assembly.daemon import DaemonError, Wanted, daemon_of
-from reprieve.assembly.endpoints import Judging
+from reprieve.assembly.endpoints import ReviewOptions
 from reprieve.assembly.trust import Files
 from reprieve.cli.ignored_flags import ignored_flag_warnings
 from reprieve.cli.scheduler import document_of, scheduler, wanted_of
@@ -164,7 +164,7 @@ KOPS = (
 @pytest.mark.parametrize("line", [KUBEADM, K3S, KOPS], ids=["kubeadm", "k3s", "kops"])
 def test_command_lines_of_others_are_good_as_they_are(line: tuple[str, ...]) -> None:
     found = wanted(*line)
-    assert found.who == found.may != ""
+    assert found.authentication_kubeconfig == found.authorization_kubeconfig != ""
     assert found.endpoint is not None
     assert ignored_flag_warnings(parsed(*line)) == []
 
@@ -216,7 +216,7 @@ def test_how_long_answers_count() -> None:
         "--authorization-webhook-cache-authorized-ttl=500ms",
         "--authorization-webhook-cache-unauthorized-ttl=0",
     )
-    assert wanted(*flags).judging == Judging(120.0, 0.5, 0.0)
+    assert wanted(*flags).review_options == ReviewOptions(120.0, 0.5, 0.0)
 
 
 def test_files_that_are_empty_are_none() -> None:
@@ -314,7 +314,10 @@ def test_separate_kubeconfigs_for_authentication_and_authorization(tmp_path: Pat
 
     def servers(*args: str) -> list[str]:
         found = daemon_of(document(*args), wanted(*args))
-        return [access.server for access in (found.access, found.judges.who, found.judges.may)]
+        return [
+            access.server
+            for access in (found.access, found.reviews.token_reviews, found.reviews.access_reviews)
+        ]
 
     assert servers(ours, f"{who}who", f"{may}may") == [
         f"https://{name}:6443" for name in ("ours", "who", "may")

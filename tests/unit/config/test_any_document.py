@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.config import InvalidConfigurationError, parse_configuration, parse_feature_gates
-from reprieve.config.configuration import ClientConnection, Document, LeaderElection
+from reprieve.config.keys.global_settings import ClientConnection, Document, LeaderElection
+from reprieve.config.keys.reprieve_args import CriterionName
 from reprieve.config.plugins import PLUGINS, Plugins
 from reprieve.config.profiles import ARGS, ProfileDocument
-from reprieve.config.reprieve_args import CriterionName
 
 ARGUMENTS = [field.type for field in ARGS.values()]
 RECORDS = [Document, ClientConnection, LeaderElection, ProfileDocument, Plugins, *ARGUMENTS]

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from reprieve.config import Gates, GlobalSettings, ReprieveArgs, parse_configuration
-from reprieve.config.configuration import ClientConnection, Document, LeaderElection
 from reprieve.config.decoding import Seconds
 from reprieve.config.gates import PREREQUISITES
+from reprieve.config.keys.global_settings import ClientConnection, Document, LeaderElection
 from reprieve.config.profiles import ARGS, ProfileDocument
 from tests.architecture.source import ROOT, code_blocks
 from tests.unit.config import complaints

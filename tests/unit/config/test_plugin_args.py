@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.config.plugin_args import DefaultingType, ScoringStrategyType
+from reprieve.config.keys.plugin_args import DefaultingType, ScoringStrategyType
 from tests.unit.config import complaints, with_args
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from reprieve.assembly.inquiries import PolicyChoice, inquiry_settings
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
+from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.whatif import WhatIfQuestion, whatif
 from reprieve.inquiry.why import Evidence, WhyReport
 from reprieve.inquiry.why_answers import why_object
-from reprieve.inquiry.world_changes import ObjectName
 from reprieve.model.json import Json
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.plan_records import EndReason

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,15 @@ def test_a_saved_cluster_is_read_again() -> None:
     assert again.configuration == found.configuration
     assert [thing.kind for thing in again.objects] == [thing.kind for thing in found.objects]
     assert [thing.body for thing in again.objects] == [thing.body for thing in found.objects]
+
+
+def test_of_which_namespaces_the_pods_are_is_kept() -> None:
+    part = replace(cluster(POD), pods_read_in=("team-a",))
+    files = [parse_objects(saved(found), "f") for found in (part, replace(part, pods_read_in=("b",)))]
+    assert cluster_in(files[:1], 0.0).pods_read_in == ("team-a",)
+    assert cluster_in(files, 0.0).pods_read_in == ("b", "team-a")
+    whole = parse_objects(saved(cluster(VOLUME)), "f")
+    assert cluster_in([*files, whole], 0.0).pods_read_in is None
 
 
 def test_any_cut_is_noticed() -> None:

@@ -101,17 +101,17 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         ((), 2, "nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME"),
         (("-f", "/no/such/file"), 1, "/no/such/file: cannot be read: no such file or directory"),
         (("pod/a",), 1, "Pod default/a runs on n1: a what-if is for pods that wait"),
-        (("pod/none",), 1, "there is no Pod default/none"),
+        (("pod/none",), 1, "there is no Pod none in namespace default"),
         (("a/b/c",), 2, "expected pod/NAME, podgroup/NAME or NAMESPACE/NAME, got 'a/b/c'"),
         (("--resize", "a"), 2, "--resize: expected POD=cpu:4,memory:8Gi, got 'a'"),
         (("--resize", "a=cpu"), 2, "--resize: expected POD=cpu:4,memory:8Gi, got 'a=cpu'"),
-        (("--resize", "none=cpu:4"), 1, "--resize: there is no Pod default/none"),
+        (("--resize", "none=cpu:4"), 1, "--resize: there is no Pod none in namespace default"),
         (("--resize", "w=cpu:4"), 1, "--resize: Pod default/w does not run yet"),
         (("--resize", "a:b=cpu:4"), 1, "--resize: Pod default/a has no container b; it has main"),
         (("--resize", "a=cpu:much"), 1, "must be a quantity such as 500m, 2 or 1Gi"),
         (("pod/w", "--cordon", "x"), 1, "--cordon x: there is no such node"),
         (("--drain", "x"), 1, "--drain x: there is no such node"),
-        (("pod/w", "--remove", "x"), 1, "--remove: there is no Pod or PodGroup default/x"),
+        (("pod/w", "--remove", "x"), 1, "--remove: there is no Pod or PodGroup x in namespace default"),
         (("pod/w", "--add-node", "x"), 2, '--add-node: expected one of gpu8, cpu16, or a file, got "x"'),
         (("pod/w", "--add-node", "node/x"), 1, "--add-node node/x: there is no such node"),
         (("pod/w", "--set-priority", "x"), 1, "--set-priority: there is no PriorityClass with the name x"),
@@ -124,6 +124,23 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
 def test_wrong_arguments(args: tuple[str, ...], code: int, sentence: str, tmp_path: Path) -> None:
     result = ask(tmp_path, CLUSTER, (), *args)
     assert result.exit_code == code, result.output
+    assert sentence in result.output
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("pod/far",), "there is no Pod far in namespace default; did you mean -n team-b?"),
+        (("--resize", "far=cpu:4"), "there is no Pod far in namespace default; did you mean -n team-b?"),
+        (("pod/both",), "namespace default; did you mean -n with one of team-a, team-b?"),
+        (("pod/w", "--remove", "podgroup/far"), "--remove: there is no PodGroup far in namespace default\n"),
+    ],
+)
+def test_the_name_may_be_in_another_namespace(args: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    elsewhere = (("far", "team-b"), ("both", "team-a"), ("both", "team-b"))
+    cluster = (*CLUSTER, *(pod(name, 1, on="n1", namespace=namespace) for name, namespace in elsewhere))
+    result = ask(tmp_path, cluster, (), *args)
+    assert result.exit_code == 1, result.output
     assert sentence in result.output
 
 

@@ -382,6 +382,13 @@ def test_an_object_of_which_nothing_is_known() -> None:
         why("pod/nothing", FULL)
 
 
+def test_the_name_may_be_in_another_namespace() -> None:
+    elsewhere = a_replacement("far")
+    elsewhere = {**elsewhere, "metadata": {**elsewhere["metadata"], "namespace": "team-b"}}
+    with pytest.raises(UnknownObjectError, match=r"names it; did you mean -n team-b\?$"):
+        why("pod/far", FULL, more=[elsewhere])
+
+
 def test_json_has_codes_sentences_and_sources() -> None:
     document = why_json(why("pod/web-7d-abcde", after_preemption("web-7d-abcde"), [decided(FULL, "new")]))
     assert (document["kind"], document["state"]) == ("WhyReport", "Preempted")

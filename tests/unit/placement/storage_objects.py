@@ -9,7 +9,7 @@ from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Ask, Constraint
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 
 Kind = TypeVar("Kind", bound=KubernetesObject)
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

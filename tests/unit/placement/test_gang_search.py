@@ -16,7 +16,7 @@ from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import place_in_any_order
 from reprieve.placement.place import Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from tests.unit.model.things import a_node, a_pod, container
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

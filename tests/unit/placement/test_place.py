@@ -10,7 +10,7 @@ from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import Placement, Unplaceable, best, place, pod_demand, rate, survey
 from reprieve.placement.profile import Preference, Profile
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from tests.unit.model.things import a_node, a_pod, container
 from tests.unit.placement.asking import ask_about
 

@@ -16,7 +16,7 @@ from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.scoring.pods import pod_affinity as score
 
 # A host without any label, and two zones of two hosts each.

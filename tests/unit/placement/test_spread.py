@@ -19,7 +19,7 @@ from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints.spread import spread
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import DEFAULT_PROFILE, DefaultSpread, Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.placement.scoring.spread import spread as score
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -7,7 +7,7 @@ import pytest
 from reprieve.model.json import Json
 from reprieve.model.objects import CSIDriver, CSIStorageCapacity, KubernetesObject, PersistentVolume
 from reprieve.placement.constraints.volumes import Bindings, binding, bindings
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from tests.unit.placement.storage_objects import (
     CSI,
     LOCAL,

@@ -10,7 +10,7 @@ from reprieve.model.whatif import with_pod, without
 from reprieve.placement.constraints import volumes
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from tests.unit.placement.storage_objects import (
     CSI,
     ZONE,

@@ -103,7 +103,7 @@ def test_a_plan_without_effort_is_not_proved() -> None:
 def test_by_which_criterion_others_lost() -> None:
     lines = texts(decision_lines(choosing()))
     assert "  n1 won over 1 other plan by: lowest highest victim priority." in lines
-    assert "  n2                1        5               0  lowest highest victim priority" in lines
+    assert "  n2                1        5                    0  lowest highest victim priority" in lines
 
 
 def test_why_preemption_cannot_help_and_what_is_missing() -> None:
@@ -112,8 +112,8 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
         f"PodGroup default/g (priority 9, 2 pods): decision {decision.id}",
         "  It fits on none of 2 nodes.",
         "  Pod g-0 lacks 1 cpu on n1, the nearest of 2 nodes that lack it.",
-        "  Preemption cannot help: even if the only pod of lower priority were evicted, "
-        "pod g-1 would not fit: n1 is short of cpu by 1 (2 nodes are short of it).",
+        "  Preemption cannot help: even after evicting the only pod of lower priority, "
+        "pod g-1 would not fit: n1 would still lack 1 cpu (2 nodes would lack it).",
         "",
         "  NODES  PREEMPTION     WHY NOT",
         "      2  does not help  has insufficient cpu left",

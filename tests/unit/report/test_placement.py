@@ -87,7 +87,7 @@ def test_of_equals_the_first_by_name_is_taken() -> None:
     lines = told(node("b"), node("a"), pod("new"))
     assert lines[:2] == [
         "  It fits on 2 of 2 nodes and goes to a.",
-        "  b has the same score; the first by name wins.",
+        "  b has the same score; the node whose name comes first wins.",
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from reprieve.model.effects import Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.objects import Pod, Problem, Ref
-from reprieve.placement.reasons import Code, Reason
+from reprieve.placement.rejection_codes import Code, Reason
 from reprieve.report.text_layout import LineStyle, TextLine
 from reprieve.report.timeline import ChangeTracker, at, decision_line
 from reprieve.scheduler.decision import Decision, Finding, Outcome

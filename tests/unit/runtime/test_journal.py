@@ -11,17 +11,9 @@ import pytest
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.json import Json
-from reprieve.runtime.journal import (
-    Bounds,
-    Headless,
-    Journal,
-    Journaled,
-    JournalError,
-    Replayed,
-    entries,
-    replay,
-)
-from reprieve.runtime.lines import Asked, Began, Observed, Recorded
+from reprieve.runtime.journal import Bounds, Journal, Journaled, JournalError, entries
+from reprieve.runtime.journal_lines import Asked, Began, Observed, Recorded
+from reprieve.runtime.journal_replay import Headless, Replayed, replay
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import PlanOpened, StageReached

@@ -15,7 +15,8 @@ from reprieve.scheduler.demands import (
     priority_of,
     requester_of,
 )
-from reprieve.scheduler.demands.group import GroupTree, is_complete
+from reprieve.scheduler.demands.group import GroupTree
+from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
@@ -159,11 +160,11 @@ def test_how_important_a_demand_is() -> None:
 
 def test_a_group_is_complete_when_as_many_run_as_it_needs() -> None:
     gang, pods = a_group("g", 0, 2), [a_member(f"r-{i}", on="n1") for i in range(2)]
-    assert not is_complete(world_of(a_node("n1"), gang, pods[0], a_member("w")), gang)
-    assert is_complete(world_of(a_node("n1"), gang, *pods), gang)
+    assert not has_started(world_of(a_node("n1"), gang, pods[0], a_member("w")), gang)
+    assert has_started(world_of(a_node("n1"), gang, *pods), gang)
     basic = a_group("g")
-    assert not is_complete(world_of(basic, a_member("w")), basic)
-    assert is_complete(world_of(a_node("n1"), basic, pods[0]), basic)
+    assert not has_started(world_of(basic, a_member("w")), basic)
+    assert has_started(world_of(a_node("n1"), basic, pods[0]), basic)
 
 
 # --- in rows -------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_what_is_missing_even_if_all_went() -> None:
     )
     assert why(decision) == (
         "NoHelp",
-        "even if the only pod of lower priority were evicted, n1 is short of cpu by 1",
+        "even after evicting the only pod of lower priority, n1 would still lack 1 cpu",
     )
     assert decision.eviction is not None
     assert decision.eviction.at_best is not None
@@ -303,4 +303,4 @@ def test_if_pods_of_a_gang_make_room_each_for_itself_those_that_go_for_one_are_n
     )
     code, text = why(stage.decisions[0])
     assert code == "NoHelp"
-    assert text.startswith("even if the only pod of lower priority were evicted, pod g-1 would not fit")
+    assert text.startswith("even after evicting the only pod of lower priority, pod g-1 would not fit")

@@ -1,6 +1,6 @@
 """Which changes waiting demands wait for."""
 
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, HELPS, ROOM_AT_RISK, Change, helpful
 
 

@@ -70,7 +70,7 @@ def test_programs_and_people_can_read_it() -> None:
         {"priorityClass": "low", "pods": 1, "firstAt": "1970-01-01T00:10:00.000Z"}
     ]
     text = "\n".join(line.text for line in decision_lines(decision))
-    assert "1 pod of class low is protected, the first until 00:10:00 UTC" in text
+    assert "1 pod of class low is protected until 00:10:00 UTC" in text
 
 
 def test_nothing_is_done_before_that_moment_but_the_usual_look() -> None:
@@ -122,7 +122,7 @@ def test_a_pod_that_would_not_help_either_is_not_waited_for() -> None:
     decision = last(cluster)
     assert decision.retry_at is None
     assert decision.eviction is not None
-    assert decision.eviction.because.text.startswith("even if all 2 pods of lower priority were evicted")
+    assert decision.eviction.because.text.startswith("even after evicting both pods of lower priority")
 
 
 # --- changes -------------------------------------------------------------------------------------

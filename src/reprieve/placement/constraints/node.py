@@ -6,7 +6,7 @@ import numpy as np
 
 from reprieve.model.selectors import ANYWHERE, UNSCHEDULABLE_TAINT, first_untolerated, tolerated
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def unschedulable(ask: Ask) -> Iterator[Rejection]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def host_ports(ask: Ask) -> Iterator[Rejection]:

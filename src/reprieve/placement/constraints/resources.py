@@ -7,7 +7,7 @@ import numpy as np
 from reprieve.model.resources import PODS
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def resources(ask: Ask) -> Iterator[Rejection]:

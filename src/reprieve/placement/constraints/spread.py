@@ -7,7 +7,7 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import SpreadRule
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 from reprieve.placement.spread_rules import fully_labelled, homes, included, rules_of
 
 

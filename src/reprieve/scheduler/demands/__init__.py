@@ -20,9 +20,10 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.group import WaitingGroup, group_priority, waiting_group, waiting_group_demand
+from reprieve.scheduler.demands.group import WaitingGroup, waiting_group, waiting_group_demand
+from reprieve.scheduler.demands.group_priority import group_priority
 from reprieve.scheduler.demands.group_rules import GroupRules
-from reprieve.scheduler.demands.not_yet import NotYet
+from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.demands.pod import WaitingPod, report_unscheduled, waiting_pod, waiting_pod_demand
 from reprieve.scheduler.demands.resize import (
     WaitingResize,
@@ -64,7 +65,7 @@ def requester_of(
 def priority_of(world: World, key: DemandKey, rules: GroupRules) -> int:
     """The priority of a demand, whether or not it can be decided yet."""
     if key.kind is DemandKind.GROUP:
-        return group_priority(world, key, rules)
+        return group_priority(world, key, rules.priority)
     pod = world.pod(key.object)
     return pod.pod.spec.priority or 0 if pod is not None else 0
 

@@ -1,15 +1,16 @@
-"""Which fields of a PodGroup the scheduler honours: priority, preemption policy, checks of consistency.
+"""Which fields of a PodGroup the scheduler honours: preemption policy, topology, checks of consistency.
 
 Each function of the record stands for a feature gate or an argument. Assembly chooses them; nothing else
 knows that there was a choice.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from reprieve.model.formatting import counted
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
+from reprieve.scheduler.demands.group_priority import PriorityOf, priority_of_group
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.world import World
 
@@ -24,22 +25,9 @@ class Membership:
     preemption_policy: str  # of the group itself; empty if it has none, or if that does not count
 
 
-PriorityOf = Callable[[GroupMirror, PodGroup, Iterable[CompiledPod]], int]
 PolicyOf = Callable[[GroupMirror, PodGroup], str]
 Check = Callable[[GroupMirror, Membership], str]  # what keeps a group from being scheduled; empty: nothing
 Divergence = Callable[[World, PodGroup], str | None]
-
-
-# --- the priority of a group ---------------------------------------------------------------------
-
-
-def priority_of_group(groups: GroupMirror, group: PodGroup, _: Iterable[CompiledPod]) -> int:
-    return groups.priority_of(group)
-
-
-def priority_of_pods(_: GroupMirror, __: PodGroup, pods: Iterable[CompiledPod]) -> int:
-    """That of the most important pod that waits: the group's own does not count."""
-    return max((pod.pod.spec.priority or 0 for pod in pods), default=0)
 
 
 # --- whether it preempts -------------------------------------------------------------------------
@@ -111,7 +99,7 @@ def one_priority(groups: GroupMirror, members: Membership) -> str:
 
 def divergence(world: World, group: PodGroup) -> str:
     """Which pods of a group have another priority than the group; empty if none has."""
-    priority = world.groups.priority_of(group)
+    priority = priority_of_group(world.groups, group)
     members = map(world.pod, world.groups.members((group.metadata.namespace, group.metadata.name)))
     others = [pod.pod for pod in members if pod is not None and (pod.pod.spec.priority or 0) != priority]
     if not others:

@@ -10,10 +10,10 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import Profile
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands.not_yet import NotYet
+from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.queueing_hints import Change, helpful
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target

@@ -13,12 +13,12 @@ from reprieve.model.groups import group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
-from reprieve.scheduler.demands.not_yet import NotYet
+from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE, Change
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target

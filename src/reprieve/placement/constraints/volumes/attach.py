@@ -9,7 +9,7 @@ from reprieve.model.csi_migration import Attachment
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.volumes import CsiFacts
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 _UNLIMITED = -1
 _UNUSED: Relation[str] = Relation.of(())

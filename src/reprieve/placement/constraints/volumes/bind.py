@@ -15,7 +15,7 @@ from reprieve.model.storage import FreeVolumes
 from reprieve.model.volumes import ClaimKey, CompiledClaim, CompiledVolume, whole
 from reprieve.placement.constraints.volumes.claim_checks import claims, claims_of
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 _NONE = -1
 

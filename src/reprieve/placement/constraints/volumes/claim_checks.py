@@ -6,7 +6,7 @@ import numpy as np
 
 from reprieve.model.volumes import CompiledClaim
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def claims(ask: Ask) -> Iterator[Rejection]:

@@ -7,7 +7,7 @@ import numpy as np
 from reprieve.model.columns import Ints
 from reprieve.placement.constraints.volumes.claim_checks import claims_of
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def exclusive(ask: Ask) -> Iterator[Rejection]:

@@ -10,7 +10,7 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.volumes import ZoneRule
 from reprieve.placement.constraints.volumes.claim_checks import claims_of
 from reprieve.placement.demand import Ask
-from reprieve.placement.reasons import Code, Reason, Rejection
+from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 _SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 

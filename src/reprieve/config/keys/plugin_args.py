@@ -1,6 +1,7 @@
-"""The arguments of kube-scheduler 1.37's plugins: records, and the rules between their fields.
+"""The keys of kube-scheduler 1.37's plugins under `pluginConfig`, and the rules between them.
 
-What a plugin does with its arguments is for `placement` to know.
+For users they are described in `docs/reference/configuration.md`; a test compares the two. What a plugin
+does with its arguments is for `placement` to know.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from prometheus_client import Gauge
 
-from reprieve.placement.reasons import Code
+from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.decision import Decision, Outcome
 
 PLUGINS: Mapping[Code, str] = {

@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.effects import Effect, Evict, Nominate, SelectNode, SetCondition
 from reprieve.model.events import Unknown
 from reprieve.scheduler.handover import Stage
-from reprieve.scheduler.unknown_outcomes import UnknownOutcomes
+from reprieve.scheduler.resend_backoff import ResendBackoff
 from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served, until
 from tests.unit.scheduler.stage import remains
@@ -14,33 +14,33 @@ NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu=
 
 
 def test_at_once_and_then_ever_more_slowly() -> None:
-    doubts, now, pauses = UnknownOutcomes[str](), 100.0, []
-    assert not doubts.puts_aside("call", now)
+    backoff, now, pauses = ResendBackoff[str](), 100.0, []
+    assert not backoff.puts_aside("call", now)
     for _ in range(6):
-        assert doubts.puts_aside("call", now)
-        due = doubts.next_time()
+        assert backoff.puts_aside("call", now)
+        due = backoff.next_time()
         assert due is not None
         pauses.append(due - now)
-        assert doubts.taken_up(due - 0.1) == []
-        assert doubts.taken_up(due) == ["call"]
+        assert backoff.taken_up(due - 0.1) == []
+        assert backoff.taken_up(due) == ["call"]
         now = due
     assert pauses == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
 def test_an_answer_ends_it() -> None:
-    doubts = UnknownOutcomes[str]()
+    backoff = ResendBackoff[str]()
     for _ in range(2):
-        assert not doubts.puts_aside("call", 0.0)
-        doubts.end("call")
-    assert vars(doubts)["_times"] == {}
+        assert not backoff.puts_aside("call", 0.0)
+        backoff.end("call")
+    assert vars(backoff)["_times"] == {}
 
 
 def test_a_clock_that_is_put_back_changes_no_pause() -> None:
-    doubts = UnknownOutcomes[str]()
+    backoff = ResendBackoff[str]()
     for _ in range(2):
-        doubts.puts_aside("call", 1000.0)
-    doubts.shift(-500.0)
-    assert doubts.next_time() == 501.0
+        backoff.puts_aside("call", 1000.0)
+    backoff.shift(-500.0)
+    assert backoff.next_time() == 501.0
 
 
 STAGES = {Nominate: Stage.NOMINATED, SetCondition: Stage.MARKING, Evict: Stage.EVICTING}
@@ -82,4 +82,4 @@ def test_what_none_needs_any_more_is_not_made_again(kind: type[Effect]) -> None:
     assert cluster.wanted(kind) == [] or kind is SetCondition, "but marks are cleared"
     cluster.comes_true()
     assert cluster.unfinished() == {}
-    assert cluster.stage.scheduler._state.unknown_outcomes.next_time() is None
+    assert cluster.stage.scheduler._state.resend_backoff.next_time() is None

@@ -1,74 +1,19 @@
 """Parses a `KubeSchedulerConfiguration`: a loaded document in, a frozen record out, or all its errors.
 
-Files and flags are for `cli`, feature gates for `gates`.
+Which keys there are is in `keys`. Files and flags are for `cli`, feature gates for `gates`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from reprieve.config.decoding import (
-    ConfigError,
-    InvalidConfigurationError,
-    NonEmpty,
-    NonNegative,
-    Percentage,
-    Positive,
-    Seconds,
-    newly_wrong,
-    read,
-    shown,
-    sound,
-)
-from reprieve.config.plugin_args import API_VERSION
+from reprieve.config.decoding import ConfigError, InvalidConfigurationError, newly_wrong, read, shown, sound
+from reprieve.config.keys.global_settings import KIND, NAME, Document, GlobalSettings
+from reprieve.config.keys.plugin_args import API_VERSION
 from reprieve.config.profiles import KubeSchedulerProfile, read_profile
 from reprieve.model.objects import Record
 
-KIND = "KubeSchedulerConfiguration"
-NAME = "reprieve"
 RETRY_JITTER = 1.2  # client-go's: a retry may come this much later than its period
-
-
-class LeaderElection(Record, frozen=True):
-    leader_elect: bool = True
-    lease_duration: Seconds = Seconds(15)
-    renew_deadline: Seconds = Seconds(10)
-    retry_period: Seconds = Seconds(2)
-    resource_lock: Literal["leases"] = "leases"
-    resource_name: NonEmpty = NAME
-    resource_namespace: NonEmpty = "kube-system"
-
-
-class ClientConnection(Record, frozen=True):
-    kubeconfig: str = ""
-    accept_content_types: str = ""
-    content_type: str = "application/json"
-    qps: float = 50.0
-    burst: NonNegative = 100
-
-
-class GlobalSettings(Record, frozen=True):
-    """The fields that apply to the whole scheduler, and not to one profile."""
-
-    parallelism: Positive = 16
-    percentage_of_nodes_to_score: Percentage = 0
-    pod_initial_backoff_seconds: Positive = 1
-    pod_max_backoff_seconds: Positive = 10
-    leader_election: LeaderElection = LeaderElection()
-    client_connection: ClientConnection = ClientConnection()
-    delay_cache_until_active: bool = False
-    enable_profiling: bool = False
-    enable_contention_profiling: bool = False
-
-
-class Document(GlobalSettings, frozen=True, kw_only=True):
-    """The document; profiles and extenders are decoded one by one."""
-
-    api_version: Literal["kubescheduler.config.k8s.io/v1"]
-    kind: Literal["KubeSchedulerConfiguration"]
-    profiles: tuple[Any, ...] = ()
-    extenders: tuple[Any, ...] = ()
 
 
 class Configuration(Record, frozen=True):

@@ -1,6 +1,7 @@
-"""The arguments of Reprieve under `pluginConfig`, and their presets.
+"""The keys of Reprieve under `pluginConfig`: name, type and default of each, the choices, and the presets.
 
-Defines the choices and their defaults; the code behind a choice is not known here.
+For users they are described in `docs/reference/configuration.md`; a test compares the two. The code behind a
+choice is not known here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from reprieve.config.decoding import (
     shown,
 )
 from reprieve.model.objects import Record
+from reprieve.model.objects.meta import Int32
 
 API_VERSION = "reprieve.dev/v1alpha1"
 
@@ -117,7 +119,17 @@ DISTURBANCE = (
 )
 
 
+class EvictionLimitArgs(Record, frozen=True):
+    """How often a workload may be evicted within a window, before lower priorities must let it run."""
+
+    evictions: Positive
+    window: Seconds
+    below_priority: Int32
+
+
 class ReprieveArgs(Record, frozen=True):
+    """The keys; those whose type is an enum are described there."""
+
     policy: Preset = Preset.REPRIEVE
     search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
     budgets: Budgets = Budgets.JOINT
@@ -125,13 +137,16 @@ class ReprieveArgs(Record, frozen=True):
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
     divergence: Divergence = Divergence.REJECT
-    ranking: tuple[CriterionName, ...] = RANKING
-    placements_tried: Positive = 1
-    disturbance: tuple[CriterionName, ...] = DISTURBANCE
-    lost_work_cap: Seconds = Seconds(3600)
-    planning_effort: NonNegative = 10_000
-    stuck_victim_seconds: Positive = 300
-    preemption_priority_classes: tuple[NonEmpty, ...] = ()
+    ranking: tuple[CriterionName, ...] = RANKING  # by what plans are compared, the most important first
+    placements_tried: Positive = 1  # of a group, for one set of victims; reserved
+    disturbance: tuple[CriterionName, ...] = DISTURBANCE  # the same as ``ranking``, for LeastDisturbance
+    lost_work_cap: Seconds = Seconds(3600)  # how much time since a checkpoint counts as lost at most
+    planning_effort: NonNegative = (
+        10_000  # placements of one pod that the searches of a decision may evaluate
+    )
+    stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
+    eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
+    preemption_priority_classes: tuple[NonEmpty, ...] = ()  # that a victim may name for itself; reserved
 
     @property
     def budget_selectors(self) -> BudgetSelectors:
@@ -160,8 +175,15 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
     preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
     sound = {key: value for key, value in given.items() if key not in wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
-    errors.extend(newly_wrong(_reserved(args, path), errors) if args is not None else ())
+    if args is not None:
+        errors.extend(newly_wrong([*_reserved(args, path), *_empty_window(args, path)], errors))
     return args
+
+
+def _empty_window(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
+    if args.eviction_limit is not None and args.eviction_limit.window <= 0:
+        message = "expected more than 0s: no eviction is within an empty window"
+        yield ConfigError(path=f"{path}.evictionLimit.window", message=message)
 
 
 # --- keys without a meaning, or without one yet --------------------------------------------------

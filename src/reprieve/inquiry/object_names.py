@@ -1,0 +1,48 @@
+"""The name of a pod or group that a question is about; and what is said if there is none of that name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reprieve.model.formatting import listed
+from reprieve.model.objects import KubernetesObject, Pod, PodGroup
+
+_KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
+    "Pod": (Pod,),
+    "PodGroup": (PodGroup,),
+    "": (Pod, PodGroup),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """A pod or a PodGroup that exists: ``kind`` is Pod or PodGroup, or empty for whichever of them exists."""
+
+    namespace: str
+    name: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'Pod or PodGroup'} {self.namespace}/{self.name}"
+
+
+def absent_text(name: ObjectName, things: Iterable[KubernetesObject]) -> str:
+    """A sentence without its full stop. ``things``: the objects that could be read."""
+    kind, hint = name.kind or "Pod or PodGroup", namespace_hint(namespaces_with(name, things))
+    return f"there is no {kind} {name.name} in namespace {name.namespace}{hint}"
+
+
+def namespaces_with(name: ObjectName, things: Iterable[KubernetesObject]) -> set[str]:
+    """The namespaces that have an object of this kind and name, whichever was asked about."""
+    alike = (thing.metadata for thing in things if isinstance(thing, _KINDS[name.kind]))
+    return {meta.namespace for meta in alike if meta.name == name.name}
+
+
+def namespace_hint(namespaces: Iterable[str]) -> str:
+    """In which namespace the object may be meant; empty if in none."""
+    match sorted(namespaces):
+        case []:
+            return ""
+        case [one]:
+            return f"; did you mean -n {one}?"
+        case several:
+            return f"; did you mean -n with one of {listed(several)}?"
