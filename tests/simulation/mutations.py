@@ -175,6 +175,13 @@ MUTATIONS = (
         WHOLE,
     ),
     Mutation(
+        "a group is left in part: a pod stays that a watch shows when a victim counts as stuck",
+        "scheduler/unit_driver.py",
+        "else partial(state.is_past, now=now)\n",
+        "else state.is_over\n",
+        WHOLE,
+    ),
+    Mutation(
         "a group is left in part: members whose room is not needed stay",
         "scheduler/handover.py",
         "    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)",

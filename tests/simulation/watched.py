@@ -19,7 +19,7 @@ from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
-from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
+from tests.simulation.invariants import Auditor, check_failures, hold, is_waiting, key_of
 from tests.simulation.plan_audit import PlanAudit
 from tests.simulation.whole_groups import WholeGroups
 
@@ -41,6 +41,7 @@ class WatchedScheduler(Scheduler):
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
         effects = super().observe(events, now)
+        check_failures(self)
         for event in events:
             self._note(event)
         self._check(effects)
@@ -50,6 +51,7 @@ class WatchedScheduler(Scheduler):
     def decide(self, now: float) -> Decided | None:
         reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
+        check_failures(self)
         if decided is not None:
             self._evictions.decided(decided.decision)
             self._check_decision(decided.decision, reserved, in_flight)
@@ -75,8 +77,9 @@ class WatchedScheduler(Scheduler):
         self.validate()
         awaited = Counter(self._state.ledger.victims.strays)
         awaited.update(call for _, plan in self._state.plans for call in plan.pending)
-        in_flight = self._unended + Counter(call for _, _, call in self._state.resend_backoff._due)
-        hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
+        later = Counter(call for _, _, call in self._state.resend_backoff._due)
+        vain = {call for call, number in awaited.items() if number > self._unended[call] + later[call]}
+        hold(not vain, f"answers are waited for that will not come: {vain}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
         """No pod is evicted without a plan or a unit, and the victims of a plan are evicted together."""

@@ -60,7 +60,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
         if state.synced and (before is None or not before.pod.spec.node_name):
-            effects.extend(unit_driver.joins(state, pod))
+            effects.extend(unit_driver.joins(state, pod, now))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if target in state.ledger.assumed:
@@ -148,10 +148,10 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     """Enqueues a demand, or removes it if it needs nothing any more.
 
     Many members of a group come, are bound and go together, and the demand of a group is made from all of
-    them: it is looked at once, when all events of the step are seen. While a plan or the eviction of a unit
-    is under way, it is looked at immediately: what is evicted next depends on which pods of a group wait.
+    them: it is looked at once, when all events of the step are seen. An eviction that an earlier event of
+    the step leads to does not depend on it: the last look before the first delete reads the demand itself.
     """
-    if key.kind is DemandKind.GROUP and not state.is_evicting():
+    if key.kind is DemandKind.GROUP:
         state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
     else:
         yield from _enqueue(state, key, now, changed=changed)

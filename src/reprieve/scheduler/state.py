@@ -30,7 +30,7 @@ from reprieve.scheduler.improvements import Improvements
 from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
-from reprieve.scheduler.ledger.unit_evictions import UnitPod
+from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
@@ -161,6 +161,12 @@ class State:
         pod = one.pod
         gone = not self.world.node_of((pod.namespace, pod.name))
         return gone or one.is_refused_for_good or self.ledger.terminating.is_stuck(pod)
+
+    def is_past(self, one: UnitPod, now: float) -> bool:
+        """Whether a pod that is shown with a node only now got it after this pod of its unit was deleted."""
+        terminating = self.ledger.terminating
+        may_be_behind = not terminating.has_lasted(one.pod, BEHIND_SECONDS, now)
+        return self.is_over(one) and not (terminating.is_stuck(one.pod) and may_be_behind)
 
     def charged_victims(self) -> set[Target]:
         """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
