@@ -121,6 +121,22 @@ def test_the_user_is_reported_and_an_unreadable_lease_is_not_called_free(
     assert not found.can_schedule
 
 
+def test_a_limit_that_could_not_be_counted_after_a_restart_is_reported(tmp_path: Path) -> None:
+    limit = {"evictions": 3, "window": "10m", "belowPriority": 1000}
+    profile = {"pluginConfig": [{"name": "Reprieve", "args": {"evictionLimit": limit}}]}
+    lacking = CheckResult(
+        "Right",
+        Grade.WARNING,
+        "we may not list events.events.k8s.io: a replica that starts counts no earlier evictions for "
+        "evictionLimit",
+    )
+    jane = {"token": TOKEN, "as": "jane"}
+    assert (
+        lacking in report(tmp_path, document={**NOTHING_WRITTEN, "profiles": [profile]}, user=jane).findings
+    )
+    assert lacking not in report(tmp_path, user=jane).findings
+
+
 def test_gates_without_effect_are_reported(tmp_path: Path) -> None:
     useless = CheckResult(
         "Gate", Grade.WARNING, "CompositePodGroup is on, and the server has no CompositePodGroup"

@@ -14,6 +14,7 @@ from reprieve.cluster.kube.permissions import (
     Permission,
     client_ca_permissions,
     election_permissions,
+    eviction_limit_permissions,
     review_permissions,
     scheduling_permissions,
 )
@@ -55,6 +56,13 @@ def test_the_role_is_what_the_scheduler_needs_and_no_more() -> None:
         *client_ca_permissions(),
     }
     assert set(given(role["Role"]["rules"], role["Role"]["metadata"]["namespace"])) == needed
+
+
+def test_the_component_for_an_eviction_limit_adds_one_right() -> None:
+    file = BASE.parent / "components" / "eviction-limit" / "role.yaml"
+    role = {body["kind"]: body for body in yaml.safe_load_all(file.read_text())}["ClusterRole"]
+    assert set(given(role["rules"])) == set(eviction_limit_permissions())
+    assert not set(eviction_limit_permissions()) & everywhere()
 
 
 def test_the_viewer_reads_what_the_scheduler_reads_and_writes_nothing() -> None:

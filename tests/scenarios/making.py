@@ -71,6 +71,9 @@ def world_objects(world: WorldLine, groups: dict[str, GroupLine]) -> Iterator[Js
         yield _budget(name, budget)
     for name, of_class in world.classes.items():
         yield _class(name, of_class)
+    for name, deployment in world.replica_sets.items():
+        meta = {"name": name, "namespace": "default", "ownerReferences": [_owner(f"Deployment/{deployment}")]}
+        yield _thing("apps/v1", "ReplicaSet", meta)
 
 
 # --- objects -------------------------------------------------------------------------------------
@@ -146,6 +149,8 @@ def _budget(name: str, line: BudgetLine) -> Json:
 def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     meta: Json = {"name": name, "namespace": line.namespace, "labels": line.labels}
     meta["annotations"] = line.annotations
+    if line.owner:
+        meta["ownerReferences"] = [_owner(line.owner)]
     if line.terminating:
         meta["deletionTimestamp"] = "2026-01-02T00:00:00Z"
     spec: Json = {
@@ -175,6 +180,11 @@ def _pod(name: str, line: PodLine, groups: dict[str, GroupLine]) -> Json:
     for kind, reason in line.conditions.items():
         status.setdefault("conditions", []).append({"type": kind, "status": "True", "reason": reason})
     return _thing("v1", "Pod", meta, spec=spec, status=status)
+
+
+def _owner(named: str) -> Json:
+    kind, _, name = named.partition("/")
+    return {"kind": kind, "name": name, "uid": f"{kind}-{name}", "controller": True}
 
 
 def _of_class(line: PodLine, classes: dict[str, ClassLine]) -> PodLine:

@@ -46,6 +46,7 @@ class PodLine(_Line, frozen=True):
     priority: int | None = None  # that of its group, or of its class, or 0
     class_name: str = msgspec.field(name="class", default="")
     group: str = ""
+    owner: str = ""  # its controller, as in ReplicaSet/web-1
     labels: Labels = {}
     start: int | None = 0  # minutes; none for one that has not started yet
     scheduled: float | Literal["unsaid", "denied"] = 0  # minutes; or what the cluster says of it instead
@@ -124,6 +125,7 @@ class WorldLine(_Line, frozen=True, kw_only=True):
     groups: dict[str, GroupLine] = {}
     budgets: dict[str, BudgetLine] = {}
     classes: dict[str, ClassLine] = {}
+    replica_sets: dict[str, str] = {}  # and the Deployments that they belong to
 
 
 class Scenario(WorldLine, frozen=True, kw_only=True):

@@ -1,14 +1,18 @@
 """Stories: a whole scheduler, an API server that does what is wanted when a step says so, time that jumps."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config import parse_feature_gates
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition
+from reprieve.model.events import EvictionsRead, Synced
 from reprieve.model.events import Seen as Shown
-from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
+from reprieve.model.workloads import PastEviction
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.eviction_notes import PREEMPTED, noted_eviction
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import Seen, StepLine, Story, WorldLine
 from tests.unit.config import configuration
@@ -40,6 +44,7 @@ class StatusReporter:
         self._cluster = self._started(things[::-1] if backwards else things, moment(0))
         self._evicted: set[str] = set()
         self._notes: dict[str, str] = {}
+        self._preempted: dict[str, PastEviction] = {}  # what the events of victims say
         self._listen()
 
     def play(self) -> None:
@@ -50,12 +55,16 @@ class StatusReporter:
 
     # --- what happens ---
 
-    def _started(self, things: list[KubernetesObject], now: float) -> Served:
+    def _started(
+        self, things: list[KubernetesObject], now: float, evicted: Iterable[PastEviction] = ()
+    ) -> Served:
+        """``evicted``: what events say of earlier evictions."""
         args = [{"name": "Reprieve", "args": self._story.args}]
         settings = settings_of(
             configuration(profiles=[{"pluginConfig": args}]), parse_feature_gates(self._story.gates)
         )
-        stage = Stage(Scheduler(settings), now).happens(*map(Shown, things), Synced())
+        read = EvictionsRead(tuple(evicted), now)
+        stage = Stage(Scheduler(settings), now).happens(read, *map(Shown, things), Synced())
         return Served(stage, {target(thing): thing for thing in things})
 
     def _things(self, world: WorldLine) -> list[KubernetesObject]:
@@ -64,7 +73,9 @@ class StatusReporter:
     def _happens(self, step: StepLine) -> None:
         cluster = self._cluster
         if step.restart:
-            cluster = self._cluster = self._started([*cluster.objects.values()], cluster.stage.now)
+            cluster = self._cluster = self._started(
+                [*cluster.objects.values()], cluster.stage.now, self._preempted.values()
+            )
         self._groups |= step.show.groups
         cluster.show(*map(self._next, self._things(step.show)))
         for kind, names in step.lose.items():
@@ -105,6 +116,9 @@ class StatusReporter:
                 self._evicted.add(effect.target.name)
             if isinstance(effect, Announce):
                 self._notes[effect.target.name] = effect.note
+                counted = noted_eviction(effect.target, effect.note, self._cluster.stage.now)
+                if effect.reason == PREEMPTED and counted is not None:
+                    self._preempted.setdefault(effect.target.uid, counted)
 
     # --- what can be seen ---
 

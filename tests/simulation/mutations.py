@@ -21,6 +21,7 @@ STATES = ("-m", "tests.simulation.reachable", "2")
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
+LIMITS = (*PYTEST, "-k", "eviction_limit", str(ROOT / "tests/scenarios/test_scenarios.py"))
 
 
 def seeds(*numbers: int) -> tuple[str, ...]:
@@ -82,9 +83,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is not withdrawn",
-        "scheduler/plan_driver.py",
-        '    withdrawn = tuple(Nominate(pod, "") for pod in waiting)\n',
-        "    withdrawn: tuple[Effect, ...] = ()\n",
+        "scheduler/nomination_withdrawal.py",
+        '    return tuple(Nominate(pod, "") for pod in pods)\n',
+        "    return ()\n",
         STATES,
     ),
     Mutation(
@@ -117,9 +118,9 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer that was lost and is not asked for again",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or",
-        "                if",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or",
+        "            if",
         STATES,
     ),
     Mutation(
@@ -181,9 +182,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a delete whose answer was lost is not sent again without its plan",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
-        "                if state.plans.must_know(effect):\n",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
+        "            if state.plans.must_know(effect):\n",
         WHOLE,
     ),
     Mutation(
@@ -318,21 +319,21 @@ MUTATIONS = (
     Mutation(
         "a nomination that outlives the place: its pod goes elsewhere",
         "scheduler/binding.py",
-        "    state.unreserve([assumed.pod], context.requester.key, now)\n",
+        "    unreserve(state, [assumed.pod], context.requester.key, now)\n",
         "",
         unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
     ),
     Mutation(
         "a nomination that outlives its plan",
-        "scheduler/plan_driver.py",
-        "    state.unreserve(waiting, key, now)\n",
+        "scheduler/nomination_withdrawal.py",
+        "    unreserve(state, pods, key, now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
     Mutation(
         "a nomination that outlives its pod",
         "scheduler/enqueueing.py",
-        "    state.unreserve([pod], key, now)\n",
+        "    unreserve(state, [pod], key, now)\n",
         "",
         unit("ledger/test_victims.py"),
     ),
@@ -354,7 +355,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
-        "scheduler/plan_driver.py",
+        "scheduler/nomination_withdrawal.py",
         "            nominations.cleared(pod)\n",
         "            pass\n",
         unit("test_preemption_backoff.py::test_room_that_is_free_it_may_have_at_once"),
@@ -449,6 +450,31 @@ MUTATIONS = (
         "                if kind is PodDisruptionBudget:\n                    self._budget_lag.shown(key)\n",
         "",
         unit("ledger/test_budget_lag.py::test_a_budget_that_is_gone_counts_nothing_any_more"),
+    ),
+    Mutation(
+        "an eviction limit whose end wakes no demand",
+        "preemption/eligibility.py",
+        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
+        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
+        "        until = units.latest(ends)\n        return Verdict(until <= now, until)\n",
+        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
+        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
+        "        until = units.latest(ends)\n        return Verdict(until <= now)\n",
+        LIMITS,
+    ),
+    Mutation(
+        "evictions that are not counted when they are sent",
+        "scheduler/plan_driver.py",
+        "    eviction_counting.sent(state, deletes, handover, now)\n",
+        "",
+        LIMITS,
+    ),
+    Mutation(
+        "an eviction that was refused, and wakes no demand that the limit held back",
+        "scheduler/eviction_counting.py",
+        "        state.wake((Change.EVICTIONS,), now)\n",
+        "        pass\n",
+        unit("test_eviction_counting.py"),
     ),
 )
 

@@ -95,11 +95,12 @@ async def _findings(
         yield await _about_lists(connection, place)
     for finding in _about_rights(await answered_rights(connection, needed_rights(configured, found))):
         yield finding
-    for judging, without in (
+    for optional, without in (
+        *_for_eviction_limit(configured),
         (permissions.review_permissions(), "no client can read /metrics and /configz"),
         (permissions.client_ca_permissions(), "client certificates do not count on our pages, only tokens"),
     ):
-        for finding in _about_judging(await answered_rights(connection, list(judging)), without):
+        for finding in _about_optional(await answered_rights(connection, list(optional)), without):
             yield finding
     for finding in await _about_leases(connection, configured, now):
         yield finding
@@ -170,7 +171,15 @@ def _about_rights(answers: Mapping[permissions.Permission, bool | None]) -> Iter
         yield CheckResult("Right", Grade.GOOD, f"{given} of {len(answers)} rights are given")
 
 
-def _about_judging(
+def _for_eviction_limit(
+    configured: config.Configuration,
+) -> Iterator[tuple[Iterator[permissions.Permission], str]]:
+    if any(profile.args.reprieve.eviction_limit is not None for profile in configured.profiles):
+        without = "a replica that starts counts no earlier evictions for evictionLimit"
+        yield permissions.eviction_limit_permissions(), without
+
+
+def _about_optional(
     answers: Mapping[permissions.Permission, bool | None], without: str
 ) -> Iterator[CheckResult]:
     for right in (right for right, may in answers.items() if may is False):

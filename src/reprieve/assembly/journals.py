@@ -9,6 +9,7 @@ import msgspec
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.decode_errors import fault_of
+from reprieve.config.decoding import Seconds
 from reprieve.model.json import Json
 from reprieve.runtime.journal import Journal, JournalError
 from reprieve.runtime.journal_replay import Headless, Replayed, replay
@@ -28,7 +29,8 @@ def journal_in(
     if directory is None:
         yield None
         return
-    head = {"configuration": msgspec.to_builtins(configured), "gates": msgspec.to_builtins(gates)}
+    settings = msgspec.to_builtins(configured, enc_hook=float)  # the only type that msgspec does not know
+    head = {"configuration": settings, "gates": msgspec.to_builtins(gates)}
     with closing(Journal(directory, head, complain)) as journal:
         yield journal
 
@@ -40,11 +42,17 @@ def replayed(directory: Path) -> Iterator[Replayed | Headless]:
 
 def _scheduler_of(head: Json) -> Scheduler:
     try:
-        configured = msgspec.convert(head.get("configuration"), config.Configuration)
+        configured = msgspec.convert(head.get("configuration"), config.Configuration, dec_hook=_length)
         gates = msgspec.convert(head.get("gates"), config.Gates)
     except msgspec.ValidationError as error:
         raise JournalError(f"the configuration of a run cannot be read: {_sentence(error)}") from error
     return Scheduler(settings_of(configured, gates))
+
+
+def _length(kind: type, value: object) -> Seconds:
+    if kind is not Seconds or not isinstance(value, int | float):
+        raise ValueError(f"expected a number of seconds, got {value!r}")
+    return Seconds(value)
 
 
 def _sentence(error: msgspec.ValidationError) -> str:

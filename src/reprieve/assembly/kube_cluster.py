@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from math import inf
 
 from reprieve import config
+from reprieve.assembly.eviction_history import with_history
 from reprieve.assembly.scheduler_settings import DEFAULT_GATES, limits_of, pace_of, settings_of
 from reprieve.cluster.kube import client, cluster
 from reprieve.cluster.kube.auth import Access
@@ -41,8 +42,10 @@ def scheduled(
     watch: Callable[[Scheduler], Machine] = lambda scheduler: scheduler,
 ) -> AbstractAsyncContextManager[None]:
     """Schedules a cluster for as long as the context is open. ``watch`` adds observers."""
-    machine, (rate, _) = watch(Scheduler(settings_of(configured, gates))), pace_of(configured)
-    return Loop(machine, there, clock, limits=limits_of(gates, rate)).running()
+    settings, (rate, _) = settings_of(configured, gates), pace_of(configured)
+    remembering = with_history(there, clock, settings)
+    machine = watch(Scheduler(settings))
+    return Loop(machine, remembering, clock, limits=limits_of(gates, rate)).running()
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from functools import partial
 
 from reprieve import config
 from reprieve.assembly.decision_pages import DECISIONS_PATH, decisions_for
+from reprieve.assembly.eviction_history import with_history
 from reprieve.assembly.journals import JOURNAL, journal_in
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
@@ -59,8 +60,10 @@ async def cluster_in_process(
     telemetry: Telemetry | None = None,
 ) -> AsyncIterator[MiniCluster]:
     """A cluster in this process, with a scheduler, for as long as the context is open."""
-    cluster, scheduler = MiniCluster(clock), Scheduler(settings_of(configured, EVERYTHING))
-    loop = Loop(watched(scheduler, clock, telemetry), cluster, clock, record, limits_of(EVERYTHING))
+    cluster, settings = MiniCluster(clock), settings_of(configured, EVERYTHING)
+    machine = watched(Scheduler(settings), clock, telemetry)
+    remembering = with_history(cluster, clock, settings)
+    loop = Loop(machine, remembering, clock, record, limits_of(EVERYTHING))
     cluster.start()
     try:
         async with loop.running():
@@ -127,9 +130,10 @@ async def cluster_up(
         async def schedule() -> None:
             """With a new scheduler after each failure; in the journal, each is a run of its own."""
             with journal_in(kept, configured, gates, complain) as journal:
-                scheduler = Scheduler(settings_of(configured, gates))
-                machine = watched(scheduler, cluster.clock, journal=journal, others=(recent,))
-                loop = Loop(machine, cluster, cluster.clock, limits=limits_of(gates))
+                settings = settings_of(configured, gates)
+                machine = watched(Scheduler(settings), cluster.clock, journal=journal, others=(recent,))
+                remembering = with_history(cluster, cluster.clock, settings)
+                loop = Loop(machine, remembering, cluster.clock, limits=limits_of(gates))
                 async with loop.running():
                     await asyncio.Event().wait()
 

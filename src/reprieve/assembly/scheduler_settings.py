@@ -14,7 +14,8 @@ from reprieve.config.keys import reprieve_args as config_args
 from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
-from reprieve.preemption.eligibility import RULES, TIMELESS
+from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
+from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
 from reprieve.preemption.ranking import CRITERIA
@@ -75,7 +76,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         searches = SearchMode.PRIORITY_CEILING  # it is for groups
     return Policy(
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
-        rules=RULES if gates.preemption_toleration else TIMELESS,
+        rules=_rules_of(args, gates),
         search=searches,
         stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
         budgets=BudgetCounting(args.budgets),
@@ -87,6 +88,14 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         lost_work_cap=args.lost_work_cap,
         resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
+
+
+def _rules_of(args: config_args.ReprieveArgs, gates: config.Gates) -> tuple[Rule, ...]:
+    rules = RULES if gates.preemption_toleration else TIMELESS
+    limit = args.eviction_limit
+    if limit is None:
+        return rules
+    return (*rules, WithinLimit(EvictionLimit(limit.evictions, limit.window, limit.below_priority)))
 
 
 def _tolerations_of(args: config_args.ReprieveArgs, gates: config.Gates) -> TolerationRules:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reprieve.model.effects import Effect, WriteStatus
-from reprieve.model.events import Gone, Seen, Synced, Unread
+from reprieve.model.events import EvictionsRead, Gone, Seen, Synced, Unread
+from reprieve.model.json import Json
 
 ClusterEvent = Seen | Unread | Gone | Synced
 
@@ -47,3 +48,22 @@ class Cluster(Protocol):
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         """Tries once. Only the performer retries."""
+
+
+class ScheduledCluster(Protocol):
+    """A cluster as a loop schedules it: what earlier runs evicted may be shown before all objects."""
+
+    def watch(self) -> AsyncIterator[ClusterEvent | EvictionsRead]: ...
+
+    async def perform(self, effect: Effect | WriteStatus) -> Answer: ...
+
+
+class UnlistedEventsError(Exception):
+    """Why the events of a cluster cannot be listed, as a sentence."""
+
+
+class EventLog(Protocol):
+    """The Kubernetes events that a cluster still keeps."""
+
+    async def events(self, reason: str) -> list[Json]:
+        """Those with a reason, in any order; raises UnlistedEventsError."""

@@ -8,6 +8,7 @@ from reprieve.inquiry.whatif_report import stamp
 from reprieve.model.formatting import clock_time, counted, listed
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
+from reprieve.model.workloads import shown_workload
 from reprieve.preemption.exposure import BudgetCharge, Protection
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 
@@ -60,10 +61,14 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
     if report.at_priority is not None:
         cells[f"BY {report.at_priority}"] = _since(pod.open_from, report.at)
     if wide:
-        protectors = dict.fromkeys(name for one in pod.protections for name in one.by)
+        protectors = dict.fromkeys(name for one in pod.protections for name in _protectors(one))
         cells |= {"PROTECTED BY": ", ".join(protectors) or _NONE, "CLASS": pod.priority_class or _NONE}
         cells |= {"NODE": pod.node, "UID": pod.uid or _NONE}
     return cells
+
+
+def _protectors(one: Protection) -> tuple[str, ...]:
+    return (f"evictionLimit ({shown_workload(one.limited)})",) if one.limited else one.by
 
 
 def _since(moment: float | None, now: float) -> str:
@@ -189,8 +194,12 @@ def _pod_json(pod: ExposedPod) -> Json:
 
 
 def _protection_json(one: Protection) -> Json:
-    until = None if one.until == NEVER else stamp(one.until)
-    return {"minimumPriority": one.minimum, "until": until, "priorityClasses": list(one.by)}
+    return {
+        "minimumPriority": one.minimum,
+        "until": None if one.until == NEVER else stamp(one.until),
+        "priorityClasses": list(one.by),
+        "evictionLimitOf": one.limited or None,
+    }
 
 
 def _budget_json(charge: BudgetCharge) -> Json:

@@ -425,6 +425,8 @@ class _Lookup:
         found = self.objects.find(kind, namespace, name)
         if found is None and kind == "Namespace":
             return self.namespaces.get(name) if self.objects.has_kind("Namespace") else {}
+        if kind == "RuntimeClass":
+            return {}  # classes are not read: a pod counts as its manifest says
         return found
 
     def all(self, kind: str) -> Iterator[Json]:

@@ -14,8 +14,9 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
-from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.events import Done, Event, EvictionsRead, Gone, Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import grace_of
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decided
@@ -34,11 +35,18 @@ class Rehearsed:
     failures: tuple[str, ...]
 
 
-def rehearse(settings: Settings, seen: Iterable[Decoded[KubernetesObject]], now: float) -> Rehearsed:
+def rehearse(
+    settings: Settings,
+    seen: Iterable[Decoded[KubernetesObject]],
+    now: float,
+    evicted: tuple[PastEviction, ...] = (),
+) -> Rehearsed:
+    """``evicted``: what events say of earlier evictions."""
     things = list(seen)
     stage = _Stage(Scheduler(settings), now)
     stage.pods = {_name(one.object): one.object for one in things if isinstance(one.object, Pod)}
-    stage.play([*(Seen(one.object, one.unserved) for one in things), Synced()])
+    shown = [Seen(one.object, one.unserved) for one in things]
+    stage.play([EvictionsRead(evicted, since=now), *shown, Synced()])
     stage.decide()
     while (moment := stage.next_time()) is not None:
         stage.now = moment

@@ -1,14 +1,12 @@
 """What do Kubernetes events say about an object? Events outlive their objects for a while."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
-import msgspec
-
+from reprieve.cluster.api.event_contents import SeenEvent, seen_event
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.model.effects import Target
-from reprieve.model.objects import Record
 
 PREEMPTED = "Preempted"
 _PREEMPTED_BY = re.compile(
@@ -16,18 +14,6 @@ _PREEMPTED_BY = re.compile(
 )
 _DECISION = re.compile(r"\(decision (?P<id>d-[0-9a-f]+)\)")
 _KINDS = {"pod": "Pod", "podgroup": "PodGroup", "compositepodgroup": "CompositePodGroup"}
-
-
-@dataclass(frozen=True, slots=True)
-class SeenEvent:
-    """``at``: when it happened last; 0 if it does not say."""
-
-    about: Target
-    reason: str
-    text: str
-    at: float
-    reporter: str = ""
-    related: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +25,15 @@ class EventPreemption:
     decision: str
 
 
-class _Ref(Record, frozen=True):
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class _Meta(Record, frozen=True):
-    creation_timestamp: str | None = None
-
-
-class _Series(Record, frozen=True):
-    last_observed_time: str | None = None
-
-
-class _Event(Record, frozen=True):
-    """In the version v1, or in that of events.k8s.io."""
-
-    metadata: _Meta = _Meta()
-    involved_object: _Ref | None = None
-    regarding: _Ref | None = None
-    related: _Ref | None = None
-    reason: str | None = None
-    message: str | None = None
-    note: str | None = None
-    series: _Series | None = None
-    last_timestamp: str | None = None
-    deprecated_last_timestamp: str | None = None
-    event_time: str | None = None
-    first_timestamp: str | None = None
-    reporting_component: str | None = None
-    reporting_controller: str | None = None
-
-
 def events_about(cluster: DecodedCluster, subject: Target) -> list[SeenEvent]:
     """The oldest first. By UID, or by name if the UID of the subject is not known."""
-    found = []
-    for body in cluster.by_name.all("Event"):
-        try:
-            event = _seen(msgspec.convert(body, _Event))
-        except msgspec.ValidationError:
-            continue  # an event that cannot be read says nothing
-        if _is_about(event.about, subject):
-            found.append(event)
+    found = (event for event in all_events(cluster) if _is_about(event.about, subject))
     return sorted(found, key=lambda event: event.at)
+
+
+def all_events(cluster: DecodedCluster) -> Iterator[SeenEvent]:
+    events = map(seen_event, cluster.by_name.all("Event"))
+    return (event for event in events if event is not None)
 
 
 def preemption_in(event: SeenEvent) -> EventPreemption | None:
@@ -99,38 +49,7 @@ def preemption_in(event: SeenEvent) -> EventPreemption | None:
     )
 
 
-def _seen(event: _Event) -> SeenEvent:
-    series = event.series.last_observed_time if event.series is not None else None
-    times = (
-        series,
-        event.last_timestamp,
-        event.deprecated_last_timestamp,
-        event.event_time,
-        event.first_timestamp,
-        event.metadata.creation_timestamp,
-    )
-    return SeenEvent(
-        _target(event.involved_object or event.regarding or _Ref()),
-        event.reason or "",
-        event.message or event.note or "",
-        next((_moment(text) for text in times if text), 0.0),
-        event.reporting_component or event.reporting_controller or "",
-        _target(event.related) if event.related is not None else None,
-    )
-
-
-def _target(ref: _Ref) -> Target:
-    return Target(ref.kind, ref.namespace, ref.name, ref.uid)
-
-
 def _is_about(about: Target, subject: Target) -> bool:
     if about.uid and subject.uid:
         return about.uid == subject.uid
     return (about.kind, about.namespace, about.name) == (subject.kind, subject.namespace, subject.name)
-
-
-def _moment(text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0

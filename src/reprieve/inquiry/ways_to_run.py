@@ -18,8 +18,9 @@ from reprieve.model.footprint import footprint
 from reprieve.model.formatting import amount, clock_time, counted, listed
 from reprieve.model.objects import Affinity, Container, Node, Pod, PriorityClass, Toleration, ref_of
 from reprieve.model.resources import Problems, milli, node_capacity, rounded
+from reprieve.model.workloads import shown_workload
 from reprieve.placement.rejection_codes import Code
-from reprieve.scheduler.decision import Decision, Miss, Outcome
+from reprieve.scheduler.decision import Decision, Eviction, Miss, Outcome
 from reprieve.scheduler.targets import pod_target
 
 _MOST_REMOVED = 10  # pods for which it is tried whether it fits without them
@@ -113,13 +114,22 @@ def _by_time(trials: Trials, report: WhatIfReport) -> Iterator[Remedy]:
         return
     when = clock_time(report.retry_at, trials.evidence.now)
     then = trials.at(report.retry_at)
-    tolerating = next((d.eviction for d in report.decisions if d.eviction is not None), None)
-    classes = listed([one.priority_class for one in tolerating.tolerating]) if tolerating is not None else ""
-    of = f" of class {classes}" if classes else ""
+    eviction = next((d.eviction for d in report.decisions if d.eviction is not None), None)
+    code, what = _awaited(eviction, report.retry_at)
     if _works(then):
-        yield Remedy("WaitForToleration", f"Wait until {when}, when a toleration{of} ends{_then(then)}.")
+        yield Remedy(code, f"Wait until {when}, when {what} ends{_then(then)}.")
     else:
-        yield Remedy("WaitForToleration", f"Wait until {when}, when a toleration{of} ends; that may help.")
+        yield Remedy(code, f"Wait until {when}, when {what} ends; that may help.")
+
+
+def _awaited(eviction: Eviction | None, moment: float) -> tuple[str, str]:
+    """What ends at this moment: the protection by an eviction limit, or a toleration."""
+    limited = eviction.limited if eviction is not None else ()
+    workloads = [shown_workload(one.workload) for one in limited if one.until <= moment]
+    if workloads:
+        return "WaitForEvictionLimit", f"the protection of {listed(workloads)} by evictionLimit"
+    classes = listed([one.priority_class for one in eviction.tolerating]) if eviction is not None else ""
+    return "WaitForToleration", f"a toleration{f' of class {classes}' if classes else ''}"
 
 
 def _by_asking_for_less(trials: Trials, miss: Miss) -> Iterator[Remedy]:

@@ -11,6 +11,7 @@ from reprieve.inquiry.asked_demands import ENDED, AskedDemands
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import Manifest, admitted
 from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.past_evictions import noted_evictions
 from reprieve.inquiry.rehearsal import rehearse
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
@@ -60,7 +61,8 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
         return WhatIfAnswer(notes=notes, problems=problems)
     seen = [*asking.seen()]
     settings = _settings_for(question.settings, asking.scheduler_names(seen))
-    rehearsed = rehearse(settings, seen, now)
+    evicted = noted_evictions(cluster) if settings.longest_eviction_window else ()
+    rehearsed = rehearse(settings, seen, now, evicted)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = victims_by_decision(rehearsed)
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reprieve.cluster.api.event_contents import SeenEvent
 from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.decoded_cluster import DecodedCluster
-from reprieve.inquiry.seen_events import SeenEvent, events_about
+from reprieve.inquiry.seen_events import events_about
 from reprieve.model.effects import Target
 from reprieve.model.objects import Pod, PodGroup, PriorityClass
 from reprieve.runtime.recent_decisions import KeptDecision

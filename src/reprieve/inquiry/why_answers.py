@@ -4,7 +4,9 @@ A pod that runs and one of the same name that was preempted before are told apar
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from reprieve.inquiry.limit_statements import limit_statements
 from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with
 from reprieve.inquiry.seen_events import PREEMPTED
 from reprieve.inquiry.trials import Asking
@@ -86,9 +88,10 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
         return why_deferred(pod, evidence, asking)
-    return _why_gone(by_name, evidence) or _running(
+    found = _why_gone(by_name, evidence) or _running(
         target, f"running on {pod.spec.node_name}", evidence, WhyState.RUNNING
     )
+    return replace(found, statements=(*found.statements, *limit_statements(pod, evidence, asking)))
 
 
 def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
@@ -113,7 +116,9 @@ def _why_group(
         )
     found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
-    return found or _running(target, text, evidence, WhyState.RUNNING)
+    found = found or _running(target, text, evidence, WhyState.RUNNING)
+    limits = limit_statements(members[0], evidence, asking) if members else ()
+    return replace(found, statements=(*found.statements, *limits))
 
 
 def _why_gone(target: Target, evidence: Evidence) -> WhyReport | None:

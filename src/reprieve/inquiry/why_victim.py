@@ -7,9 +7,10 @@ kube-scheduler leaves on a victim.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reprieve.cluster.api.event_contents import SeenEvent
 from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.protections import protections_against
-from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, SeenEvent, preemption_in
+from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, preemption_in
 from reprieve.inquiry.why import Evidence, Source, Statement, WhyReport, WhyState, same
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text

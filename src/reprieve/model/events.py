@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.objects import KubernetesObject, Problem
+from reprieve.model.workloads import PastEviction
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +58,16 @@ class Unknown:
     error: str
 
 
-Event = Seen | Unread | Gone | Synced | Done | Failed | Unknown
+@dataclass(frozen=True, slots=True)
+class EvictionsRead:
+    """What events in the cluster say of evictions by earlier runs; comes before the first object.
+
+    ``since``: from when on all of them should be known. ``lost``: what may be missing, as a sentence.
+    """
+
+    evictions: tuple[PastEviction, ...]
+    since: float
+    lost: str = ""
+
+
+Event = EvictionsRead | Seen | Unread | Gone | Synced | Done | Failed | Unknown

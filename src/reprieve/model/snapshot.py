@@ -55,6 +55,8 @@ class Snapshot:
     groups: Groups = field(default_factory=Groups)
     budgets: Sequence[Budget] = ()
     priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    # When workloads were evicted (see ``workloads``), the oldest first; only kept if there is a limit
+    evictions: Mapping[str, Sequence[float]] = field(default_factory=dict)
     cached_scores: CachedScores | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
@@ -86,6 +88,7 @@ class Snapshot:
             where=sealed(self.where.copy()),
             slots=sealed(self.slots.copy()),
             priority_classes=dict(self.priority_classes),
+            evictions={workload: tuple(moments) for workload, moments in self.evictions.items()},
             cached_scores=None,
         )
 

@@ -9,6 +9,7 @@ from reprieve.model.columns import Floats, Mask
 from reprieve.model.objects import Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.demand import Demand
+from reprieve.preemption.eviction_limit import EvictionLimit, limited_ends
 from reprieve.preemption.toleration import tolerated_ends
 from reprieve.preemption.units import Units
 
@@ -72,6 +73,25 @@ def tolerating(units: Units, demand: Demand, now: float) -> Verdict:
         return Verdict(np.ones(len(units.priority), np.bool_))
     until = units.latest(ends)
     return Verdict(until <= now, until)
+
+
+@dataclass(frozen=True, slots=True)
+class WithinLimit:
+    """A rule: a unit is protected while one of its pods belongs to a workload that was evicted too often.
+
+    A plan is judged before it is made: one plan may evict several pods of a workload that is not protected.
+    """
+
+    limit: EvictionLimit
+
+    def __call__(self, units: Units, demand: Demand, now: float) -> Verdict:
+        ends = None
+        if demand.priority < self.limit.below_priority:
+            ends = limited_ends(units.view, self.limit, now)
+        if ends is None:
+            return Verdict(np.ones(len(units.priority), np.bool_))
+        until = units.latest(ends)
+        return Verdict(until <= now, until)
 
 
 TIMELESS: tuple[Rule, ...] = (not_itself, lower_priority, in_time)

@@ -11,8 +11,10 @@ import numpy as np
 from reprieve.model.columns import Floats
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.workloads import workload_of
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.eligibility import tolerating
+from reprieve.preemption.eviction_limit import limited_ends
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.toleration import protectors, tolerated_ends, toleration_of
 from reprieve.preemption.units import Unit, Units
@@ -29,6 +31,7 @@ class Protection:
     by: tuple[
         str, ...
     ]  # the priority classes that say so: of the pod, of its group, or of other pods of its unit
+    limited: str = ""  # or else the workload that was evicted too often, as in Deployment/team-a/web
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,11 @@ class Exposure:
 def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
     """For each running pod, by the units and the rules of a policy."""
     units = policy.units(view)
-    thresholds = _thresholds(units) if tolerating in policy.rules else ()
+    thresholds = [
+        *(_thresholds(units) if tolerating in policy.rules else ()),
+        *_limit_threshold(units, policy, now),
+    ]
+    thresholds.sort(key=lambda threshold: -threshold.minimum)
     paying = accounts(policy.stocks(view))
     for unit in units.listed(np.unique(units.of_pod[units.of_pod != NOWHERE])):
         protections = tuple(_protections(units, unit, thresholds, now))
@@ -101,6 +108,7 @@ class _Threshold:
 
     minimum: int
     until: Floats  # [unit]
+    is_limit: bool = False  # the eviction limit sets it, and no class
 
 
 def _thresholds(units: Units) -> Sequence[_Threshold]:
@@ -111,6 +119,13 @@ def _thresholds(units: Units) -> Sequence[_Threshold]:
     return [_Threshold(minimum, units.latest(end)) for minimum, end in ends if end is not None]
 
 
+def _limit_threshold(units: Units, policy: Policy, now: float) -> Iterator[_Threshold]:
+    limit = policy.eviction_limit
+    ends = limited_ends(units.view, limit, now) if limit is not None else None
+    if limit is not None and ends is not None:
+        yield _Threshold(limit.below_priority, units.latest(ends), is_limit=True)
+
+
 def _protections(
     units: Units, unit: Unit, thresholds: Sequence[_Threshold], now: float
 ) -> Iterator[Protection]:
@@ -119,7 +134,12 @@ def _protections(
     for threshold in thresholds:
         until = float(threshold.until[unit.number])
         if until > covered and threshold.minimum > unit.priority + 1:
-            yield Protection(threshold.minimum, until, _by(units, unit, threshold.minimum, until))
+            if threshold.is_limit:
+                pod = units.view.pods.compiled[unit.pods[0]].pod
+                workload = workload_of(pod, units.view.groups, units.view.owners)
+                yield Protection(threshold.minimum, until, (), workload)
+            else:
+                yield Protection(threshold.minimum, until, _by(units, unit, threshold.minimum, until))
             covered = until
 
 

@@ -11,7 +11,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import best
 from reprieve.preemption.budgets import Stock, stocks
-from reprieve.preemption.eligibility import RULES, Rule
+from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
+from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
@@ -63,6 +64,11 @@ class Policy:
     @property
     def counts_lost_work(self) -> bool:
         return self.search is SearchMode.LEAST_DISTURBANCE and Disturbance.LOST_WORK in self.disturbance
+
+    @property
+    def eviction_limit(self) -> EvictionLimit | None:
+        """How often a workload may be evicted before the rules protect it; None: as often as it happens."""
+        return next((rule.limit for rule in self.rules if isinstance(rule, WithinLimit)), None)
 
 
 REPRIEVE = Policy()

@@ -21,6 +21,7 @@ from reprieve.scheduler.decision import (
     Exceeded,
     Finding,
     Growth,
+    Limited,
     Loser,
     Miss,
     Outcome,
@@ -134,10 +135,18 @@ class _Tolerating(_Document, frozen=True):
     first_at: str | None = None
 
 
+class _Limited(_Document, frozen=True):
+    workload: str = ""
+    pods: int = 0
+    evictions: int = 0
+    until: str = ""
+
+
 class _Eviction(_Document, frozen=True):
     because: _Because = _Because()
     nearest_miss: _Miss | None = None
     tolerating: tuple[_Tolerating, ...] = ()
+    limited: tuple[_Limited, ...] = ()
 
 
 class _Decision(_Document, frozen=True):
@@ -302,7 +311,10 @@ def _eviction(found: _Eviction | None) -> Eviction | None:
         Tolerating(one.priority_class, one.pods, _moment(one.first_at) if one.first_at is not None else None)
         for one in found.tolerating
     )
-    return Eviction(_because(found.because), _miss(found.nearest_miss), tolerating)
+    limited = tuple(
+        Limited(one.workload, one.pods, one.evictions, _moment(one.until)) for one in found.limited
+    )
+    return Eviction(_because(found.because), _miss(found.nearest_miss), tolerating, limited)
 
 
 def _growth(found: _Growth | None) -> Growth | None:

@@ -17,6 +17,7 @@ from reprieve.scheduler.decision import (
     Eviction,
     Finding,
     Growth,
+    Limited,
     Loser,
     Miss,
     Outcome,
@@ -409,12 +410,22 @@ def _eviction_json(eviction: Eviction | None) -> Json | None:
         "because": _because_json(eviction.because),
         "nearestMiss": _miss_json(eviction.at_best),
         "tolerating": [_tolerating_json(one) for one in eviction.tolerating],
+        "limited": [_limited_json(one) for one in eviction.limited],
     }
 
 
 def _tolerating_json(tolerating: Tolerating) -> Json:
     first = _stamp(tolerating.first) if tolerating.first is not None else None
     return {"priorityClass": tolerating.priority_class, "pods": tolerating.pods, "firstAt": first}
+
+
+def _limited_json(limited: Limited) -> Json:
+    return {
+        "workload": limited.workload,
+        "pods": limited.pods,
+        "evictions": limited.evictions,
+        "until": _stamp(limited.until),
+    }
 
 
 def _because_json(because: Because | None) -> Json | None:

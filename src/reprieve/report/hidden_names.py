@@ -9,7 +9,17 @@ from dataclasses import replace
 
 from reprieve.model.effects import Target
 from reprieve.placement.rejection_codes import Code, Reason
-from reprieve.scheduler.decision import Because, Decision, Eviction, Finding, Miss, Preemption, Spared, Victim
+from reprieve.scheduler.decision import (
+    Because,
+    Decision,
+    Eviction,
+    Finding,
+    Limited,
+    Miss,
+    Preemption,
+    Spared,
+    Victim,
+)
 
 MayGet = Callable[[str, str], bool]  # a kind, and a namespace
 Named = tuple[str, str]
@@ -42,6 +52,8 @@ def named_in(decision: Decision) -> frozenset[Named]:
 def _named(decision: Decision) -> Iterator[Named]:
     yield decision.demand.kind, decision.demand.namespace
     yield from ((pod.kind, pod.namespace) for pod, _ in decision.places)
+    limited = decision.eviction.limited if decision.eviction is not None else ()
+    yield from (("Pod", _kind_and_namespace(one.workload)[1]) for one in limited)
     room = decision.preemption or Preemption()
     for victim in room.victims:
         yield "Pod", victim.pod.namespace
@@ -60,6 +72,7 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         demand=_target(decision.demand, may_get),
         places=tuple((_target(pod, may_get), node) for pod, node in decision.places),
         preemption=_preemption(decision.preemption, may_get, shows_demand=shows_demand),
+        eviction=_without_workloads(decision.eviction, may_get),
     )
     # What follows names the demand, its pods and its claims, which are all in one namespace.
     if shows_demand:
@@ -68,7 +81,7 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         shown,
         findings=tuple(map(_finding, decision.findings)),
         miss=_miss(decision.miss),
-        eviction=_eviction(decision.eviction),
+        eviction=_eviction(shown.eviction),
     )
 
 
@@ -124,6 +137,18 @@ def _miss(miss: Miss | None) -> Miss | None:
     if miss is None:
         return None
     return replace(miss, pod=Target("Pod", "", "", miss.pod.uid), because=_about_claim(miss.because))
+
+
+def _without_workloads(eviction: Eviction | None, may_get: MayGet) -> Eviction | None:
+    """A reader that may get the pods of a namespace reads their controllers in them."""
+    if eviction is None or not eviction.limited:
+        return eviction
+    return replace(eviction, limited=tuple(_limited(one, may_get) for one in eviction.limited))
+
+
+def _limited(limited: Limited, may_get: MayGet) -> Limited:
+    kind, namespace = _kind_and_namespace(limited.workload)
+    return limited if may_get("Pod", namespace) else replace(limited, workload=f"{kind}/")
 
 
 def _eviction(eviction: Eviction | None) -> Eviction | None:

@@ -7,11 +7,12 @@ import logging
 from collections.abc import Sequence
 
 from reprieve.model.effects import Effect
-from reprieve.model.events import Event, Failed, Synced, Unknown
-from reprieve.model.formatting import counted
+from reprieve.model.events import Event, EvictionsRead, Failed, Synced, Unknown
+from reprieve.model.formatting import counted, moment_text
 from reprieve.runtime.logs import DECISIONS
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     GrowthEnded,
     PlanEnded,
     PlanOpened,
@@ -33,6 +34,12 @@ class DecisionLog:
                 case Unknown(effect, error):
                     name = type(effect).__name__
                     _log.warning("whether %s of %s happened is not known: %s", name, effect.target, error)
+                case EvictionsRead(evictions, since, lost):
+                    workloads = counted(len({one.workload for one in evictions}), "workload")
+                    text = f"{counted(len(evictions), 'eviction')} of {workloads} read from events"
+                    text = f"eviction counts are known since {moment_text(since)}: {text}"
+                    level = logging.WARNING if lost else logging.INFO
+                    _log.log(level, "%s%s", text, f"; {lost}" if lost else "")
                 case Synced():
                     _log.info("all that the cluster has is known; scheduling begins")
 
@@ -60,6 +67,9 @@ class DecisionLog:
                     text = f"{counted(len(wasted), 'pod')} evicted in vain"
                     names = [str(pod) for pod in wasted]
                     _decisions.info("%s: %s", demand, text, extra={"decision": decision, "wasted": names})
+                case ChainContinued(decision=decision, demand=demand, depth=depth):
+                    more = {"decision": decision, "depth": depth}
+                    _decisions.info("%s: continues a chain of evictions", demand, extra=more)
                 case GrowthEnded(demand, end, _, seconds):
                     _decisions.info("%s: resize %s", demand, end.value, extra={"seconds": round(seconds, 6)})
                 case PlanOpened() | StageReached() | VictimsJudged():

@@ -5,7 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from reprieve.cluster.port import Cluster
+from reprieve.cluster.port import ScheduledCluster
 from reprieve.model.events import Event, Synced
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
@@ -27,7 +27,7 @@ class Loop:
     def __init__(
         self,
         scheduler: Machine,
-        cluster: Cluster,
+        cluster: ScheduledCluster,
         clock: Callable[[], float],
         record: Callable[[Decision], None] = ignore,
         limits: PerformerLimits = DEFAULT_LIMITS,

@@ -242,6 +242,11 @@ class Metrics:
         self.wasted = self._counter(
             "reprieve_wasted_evictions_total", "Evicted pods whose room their preemptor did not use."
         )
+        self.chain_depth = self._histogram(
+            "reprieve_eviction_chain_depth",
+            "Plans that evict for the replacement of an evicted pod, by the number of plans in that chain.",
+            (2, 3, 4, 6, 8, 12, 16, 32, 64),
+        )
         self.spared = self._counter(
             "reprieve_spared_units_total", "Pods and groups that could have been preempted, and were spared."
         )

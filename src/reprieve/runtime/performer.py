@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from reprieve.cluster.port import Answer, Cluster, Lost, Refused, Succeeded
+from reprieve.cluster.port import Answer, Lost, Refused, ScheduledCluster, Succeeded
 from reprieve.model.effects import Effect, Nominate, SetCondition, Target, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
 from reprieve.supervision.mishaps import description_of, log_mishap
@@ -47,7 +47,7 @@ class _Place:
 class Performer:
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ScheduledCluster,
         deliver: Callable[[Done | Failed | Unknown], None],
         limits: PerformerLimits = DEFAULT_LIMITS,
     ) -> None:

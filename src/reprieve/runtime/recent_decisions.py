@@ -17,6 +17,7 @@ from reprieve.model.events import Event
 from reprieve.runtime.journal_lines import Asked, Recorded
 from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     EndReason,
     GrowthEnded,
     PlanEnded,
@@ -102,7 +103,7 @@ class RecentDecisions:
 
     def recorded(self, records: Sequence[PlanRecord]) -> None:
         for record in records:
-            if isinstance(record, GrowthEnded):
+            if isinstance(record, GrowthEnded | ChainContinued):
                 continue
             entry = self._preempting.get(record.decision)
             if entry is not None:

@@ -17,6 +17,7 @@ from reprieve.runtime.plugin_rejection_counts import Rejections
 from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     EndReason,
     GrowthEnd,
     GrowthEnded,
@@ -301,6 +302,8 @@ class Telemetry:
                     pass
                 case PlanEnded():
                     self._plan_ended(record)
+                case ChainContinued(depth=depth):
+                    metrics.chain_depth.observe(depth)
                 case VictimsJudged(wasted=wasted):
                     metrics.wasted.inc(len(wasted))
                 case GrowthEnded(end=end, seconds=seconds):

@@ -20,7 +20,7 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import (
     CompositePodGroup,
     Namespace,
@@ -36,6 +36,7 @@ from reprieve.scheduler import (
     binding,
     deciding,
     enqueueing,
+    eviction_counting,
     plan_driver,
     toleration_changes,
     unit_driver,
@@ -93,7 +94,8 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
-        return list(plan_driver.without_vain_evictions(state, effects))
+        sent = plan_driver.without_vain_evictions(state, effects, now)
+        return list(eviction_counting.naming_workloads(state, sent))
 
     def _attempt(self, event: Event, effects: list[Effect], now: float) -> None:
         """Effects that came before an exception count: what they follow from has happened."""
@@ -146,8 +148,13 @@ class Scheduler:
                 return enqueueing.unread(state, target, str(problem), now)
             case Synced():
                 first, state.synced = not state.synced, True
+                if first:
+                    eviction_counting.all_are_here(state, now)
                 resumed = [*unit_driver.resumed(state, now)] if first else []
                 return [*resumed, *enqueueing.all_are_here(state, now)]
+            case EvictionsRead():
+                eviction_counting.read_back(state, event, now)
+                return ()
             case Unknown(effect, _):
                 return unknown_outcomes.answer_lost(state, effect, now)
             case Done(effect) | Failed(effect):

@@ -1,6 +1,7 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -18,7 +19,7 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         requester = requester.beginning_with(own)
     profile = state.settings.profiles[requester.pods[0].pod.spec.scheduler_name]
     reserved = {pod: nomination.node for pod, nomination in own.items()}
-    demand, view = demand_of(requester, state.world.snapshot(), profile, reserved, now)
+    demand, view = demand_of(requester, _with_evictions(state, now), profile, reserved, now)
     return DecisionContext(
         requester,
         demand,
@@ -32,6 +33,13 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         later=_later(state, view, demand, own),
         restrained=state.preemption_backoff.until((pod_target(pod.pod) for pod in requester.pods), now),
     )
+
+
+def _with_evictions(state: State, now: float) -> Snapshot:
+    view = state.world.snapshot()
+    state.evictions.forget(now)
+    moments = state.evictions.moments
+    return replace(view, evictions=moments) if moments else view
 
 
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:

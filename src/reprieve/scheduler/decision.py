@@ -26,6 +26,7 @@ MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
 MOST_UNITS = 5  # of a plan that lost
+MOST_LIMITED = 20
 _NODES_NAMED = 5  # in a sentence; more are counted
 
 
@@ -149,12 +150,23 @@ class Tolerating:
 
 
 @dataclass(frozen=True, slots=True)
+class Limited:
+    """Pods of a workload that may not be evicted yet, since it was evicted too often."""
+
+    workload: str  # as in Deployment/team-a/web
+    pods: int
+    evictions: int  # within the window of the limit
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
 class Eviction:
     """Why nothing is evicted, and how near it would be if all units were gone that may be evicted."""
 
     because: Because
     at_best: Miss | None = None
     tolerating: tuple[Tolerating, ...] = ()  # the class that ends first comes first
+    limited: tuple[Limited, ...] = ()  # the workload that may be evicted first comes first
 
 
 # --- the whole -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted
 from reprieve.model.scheduled_times import NEVER
@@ -19,6 +19,7 @@ from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
+from reprieve.preemption.eligibility import tolerating as tolerating_rule
 from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
@@ -27,6 +28,7 @@ from reprieve.preemption.search import CLUSTER, measured
 from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
+    MOST_LIMITED,
     MOST_PLANS,
     MOST_SPARED,
     MOST_UNITS,
@@ -44,6 +46,8 @@ from reprieve.scheduler.decision import (
     findings_of,
     short_text,
 )
+from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
+from reprieve.scheduler.limit_explanation import held_by_limit, limited_of, limited_text
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -262,18 +266,34 @@ _SENTENCES = {
 
 def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
     """The pods that are waited for; if there are none, those whose toleration never ends."""
+    limited = limited_of(_held_by_limit(refusal, question, now), question, now)
     tolerating = tuple(_tolerating(refusal, question, now))
     if refusal.retry_at is None:
         pods = " and ".join(_pods_text(one) for one in tolerating)
         verb = "tolerates" if sum(one.pods for one in tolerating) == 1 else "tolerate"
         text = f"{pods} {verb} preemption by priority {question.demand.priority}"
     else:
-        waited_for = [one for one in tolerating if one.first is not None]
-        pods = " and ".join(map(_pods_text, waited_for))
-        alone = sum(one.pods for one in waited_for) == 1
+        ending = [one for one in tolerating if one.first is not None]
+        limit = question.policy.eviction_limit
+        of_limit = [limited_text(limited, limit)] if limited and limit is not None else []
+        pods = " and ".join([*map(_pods_text, ending), *of_limit])
+        alone = sum(one.pods for one in ending) + sum(one.pods for one in limited) == 1
         protected = "is protected until" if alone else "are protected, the first until"
         text = f"{pods} {protected} {clock_time(refusal.retry_at, now)}"
-    return Eviction(Because(refusal.why, text), tolerating=tolerating)
+    code = refusal.why if tolerating or not limited else LIMIT_CODE
+    return Eviction(Because(code, text), tolerating=tolerating, limited=limited[:MOST_LIMITED])
+
+
+def _tolerated_ends(question: Question) -> Floats | None:
+    """[pod] When tolerations end, if they count."""
+    if tolerating_rule not in question.policy.rules:
+        return None
+    groups = question.policy.units(question.view).groups
+    return tolerated_ends(question.view, groups, question.demand.priority)
+
+
+def _held_by_limit(refusal: NoPlan, question: Question, now: float) -> Ints:
+    return held_by_limit(refusal, question, _tolerated_ends(question), now)
 
 
 def _pods_text(tolerating: Tolerating) -> str:
@@ -295,9 +315,8 @@ def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tol
 
 def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
     """Of pods that tolerate and have their class and group in common: one, how many, and the first end."""
-    view, units = question.view, question.policy.units(question.view)
-    ends = tolerated_ends(view, units.groups, question.demand.priority)
-    held = np.array(refusal.held, np.int64)
+    view, ends = question.view, _tolerated_ends(question)
+    held = np.setdiff1d(np.array(refusal.held, np.int64), _held_by_limit(refusal, question, now))
     if ends is None or not len(held):
         return
     held = held[ends[held] > now]

@@ -25,6 +25,8 @@ _MARK_TEXT = re.compile(
     rf"{_OURS}preempting to accommodate a higher priority (?P<kind>\w+) \(decision (?P<id>[\w-]+)\)"
 )
 
+_DECISION = re.compile(r"\(decision (?P<id>[\w-]+)\)")
+
 
 class Stage(Enum):
     NOMINATED = "nominated"  # room is reserved; that this was written down is not yet acknowledged
@@ -279,6 +281,12 @@ def is_marked(thing: Pod | PodGroup) -> bool:
 def shown_mark(thing: Pod | PodGroup) -> str:
     """The text of the mark that we set on it, terminating or not; empty if it has none."""
     return next((c.message for c in thing.status.conditions if _is_mark(c)), "")
+
+
+def decision_in(text: str) -> str:
+    """The decision that a mark or an event names; empty if it names none."""
+    found = _DECISION.search(text)
+    return found["id"] if found is not None else ""
 
 
 def _is_mark(condition: Condition) -> bool:

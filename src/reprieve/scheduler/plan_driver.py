@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
-from reprieve.scheduler import unit_driver
+from reprieve.scheduler import eviction_counting, unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -61,15 +61,17 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
         if look.is_new_to(handover):
             handover, effects = joined(handover, look.joined, look.groups)
         else:
+            effects = (*effects, *eviction_counting.chain_continued(state, key, handover, now))
             state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
                 unit_driver.begin(state, unit, mark_text(handover), pods)
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
-    for effect in effects:
-        if isinstance(effect, Evict):
-            state.ledger.terminating.begin(effect.target, now)
-            state.plan_log.evicts(key, effect.target)
+    deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
+    for pod in deletes:
+        state.ledger.terminating.begin(pod, now)
+        state.plan_log.evicts(key, pod)
+    eviction_counting.sent(state, deletes, handover, now)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:
@@ -97,6 +99,7 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
         state.plan_log.refused(effect.target, key)
+        eviction_counting.not_evicted(state, effect.target, now)
     yield from unit_driver.refused(state, effect, error, now)
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
@@ -210,7 +213,7 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
 
 
-def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[Effect]:
+def without_vain_evictions(state: State, effects: Iterable[Effect], now: float) -> Iterator[Effect]:
     """Drops evictions whose plan was called off, or whose victim left, within the same batch of events.
 
     Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
@@ -220,12 +223,17 @@ def without_vain_evictions(state: State, effects: Iterable[Effect]) -> Iterator[
             yield effect
         elif state.plans.take_back(effect):
             stays(state, effect.target)
-            state.plan_log.unsent(effect.target)
+            _unsent(state, effect.target, now)
             yield unmark(effect.target)
         elif state.plans.expects(effect):
             yield effect
         else:
-            state.plan_log.unsent(effect.target)
+            _unsent(state, effect.target, now)
+
+
+def _unsent(state: State, pod: Target, now: float) -> None:
+    state.plan_log.unsent(pod)
+    eviction_counting.not_evicted(state, pod, now)
 
 
 def wake_others(

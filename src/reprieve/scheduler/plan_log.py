@@ -14,6 +14,7 @@ from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.plan_records import (
     PLANS_REMEMBERED,
+    ChainContinued,
     EndReason,
     GrowthEnd,
     GrowthEnded,
@@ -111,6 +112,10 @@ class PlanLog:
         plan = self._plans[key][-1]
         plan.evicted[victim] = None
         self._sent.append((key, plan, victim))
+
+    def chained(self, key: DemandKey, depth: int, now: float) -> None:
+        """Its evictions continue a chain of so many plans."""
+        self._records.append(ChainContinued(*_head(self._plans[key][-1], now), depth))
 
     def grew(self, key: DemandKey, units: Iterable[Collection[Target]], nodes: Mapping[Target, str]) -> None:
         """Units are about to be evicted as they are now: pods may have joined them."""

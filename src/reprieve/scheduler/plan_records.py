@@ -4,7 +4,8 @@ The scheduler makes a record where the thing happens; metrics, the log, the jour
 and infer nothing. A plan has the id of the decision that made it. What reads the records is not known here.
 
 ``PlanOpened`` comes first. ``StageReached`` follows in the order of the stages: a stage that has nothing to
-wait for is reached and left in one step. ``PlanEnded`` comes once, unless the scheduler stops before.
+wait for is reached and left in one step. ``ChainContinued`` comes with the first deletes of a plan, if it
+continues a chain of evictions. ``PlanEnded`` comes once, unless the scheduler stops before.
 
 A victim is *evicted* if the scheduler sent its eviction and the API server did not refuse that.
 ``VictimsJudged`` comes once for each evicted victim of each plan:
@@ -95,6 +96,13 @@ class VictimsJudged(_OfPlan):
     wasted: tuple[Target, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ChainContinued(_OfPlan):
+    """The plan evicts pods for the replacement of a pod that was evicted itself."""
+
+    depth: int  # how many plans evicted one after the other, this one included
+
+
 class GrowthEnd(StrEnum):
     GRANTED = "granted"
     WITHDRAWN = "withdrawn"  # the pod wants less, or nothing more
@@ -112,4 +120,4 @@ class GrowthEnded:
     seconds: float  # since the first decision
 
 
-PlanRecord = PlanOpened | StageReached | PlanEnded | VictimsJudged | GrowthEnded
+PlanRecord = PlanOpened | StageReached | PlanEnded | VictimsJudged | ChainContinued | GrowthEnded

@@ -6,7 +6,7 @@ Of an object only the latest version is kept. What an event means is not known h
 from dataclasses import dataclass
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.supervision.quarantine import Quarantine, SetAside
 
 _Key = tuple[str, str, str] | Effect  # kind, namespace and name of an object, or the effect that was answered
@@ -74,7 +74,7 @@ def target_of(event: Event) -> Target | None:
             return target
         case Done(effect) | Failed(effect) | Unknown(effect):
             return effect.target
-        case Synced():
+        case Synced() | EvictionsRead():
             return None
 
 

@@ -31,3 +31,9 @@ class Settings:
     tolerations: TolerationRules = HONOURED
     stuck_victim_seconds: float = 300.0  # after which a victim that has not left is not counted on
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
+
+    @property
+    def longest_eviction_window(self) -> float:
+        """For how long evictions matter to the eviction limit of any policy, in seconds; zero: not at all."""
+        limits = (policy.eviction_limit for policy in self.policies.values())
+        return max((limit.window for limit in limits if limit is not None), default=0.0)

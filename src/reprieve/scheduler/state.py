@@ -23,6 +23,7 @@ from reprieve.scheduler.demands import (
     requester_of,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.late_gang_reports import LateGangReports
@@ -34,6 +35,7 @@ from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
 from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.recent_evictions import RecentEvictions
 from reprieve.scheduler.refused_reports import RefusedReports
 from reprieve.scheduler.resend_backoff import ResendBackoff
 from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
@@ -64,6 +66,8 @@ class State:
         )
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
+        self.evictions = RecentEvictions(settings.longest_eviction_window)
+        self.chains = EvictionChains()
         self.resend_backoff: ResendBackoff[Effect] = ResendBackoff()
         self.regrouped: set[GroupKey] = set()  # groups whose priorities are to be compared
         # Demands of groups to be enqueued anew when all events of a step are seen, and whether each changed.
@@ -79,7 +83,8 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            for timed in (*self._timed(), self.preemption_backoff, self.plan_log):
+            counts = self.evictions, self.chains
+            for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
         self._now = now
 

@@ -12,6 +12,7 @@ from reprieve.model.formatting import listed
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.model.pods import is_static
+from reprieve.scheduler import eviction_counting
 from reprieve.scheduler.handover import is_marked, mark, reported_without_plan, shown_mark
 from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
 from reprieve.scheduler.state import State
@@ -101,6 +102,7 @@ def _marked(state: State, one: UnitPod) -> Iterator[Effect]:
 def _evicted(state: State, one: UnitPod, now: float) -> Iterator[Effect]:
     state.ledger.unit_evictions.sent(one.pod)
     state.ledger.terminating.begin(one.pod, now)
+    eviction_counting.sent_with_unit(state, one.pod, one.mark, now)
     call = Evict(one.pod)
     if not state.plans.expects(call):
         state.ledger.victims.stray([call])

@@ -437,8 +437,6 @@ class World:
         if self._volumes_in_use is None:
             users = ((row, self._pods.compiled[row].shape) for row in sorted(self._pods.with_volumes))
             self._volumes_in_use = volumes_in_use(self._storage, users, nodes.rows)
-        if self._owners is None:
-            self._owners = owners_table(self._all(OWNER_KINDS))
         if self._namespaces is None:
             shown = (n for n in self._all((Namespace,)) if isinstance(n, Namespace))
             self._namespaces = namespaces_table(shown, (key[0] for key in self._pods.rows))
@@ -455,12 +453,17 @@ class World:
             namespaces=self._namespaces,
             storage=self._storage,
             volumes_in_use=self._volumes_in_use,
-            owners=self._owners,
+            owners=self.owners(),
             groups=self.groups.tree(),
             budgets=self._budget_table(),
             priority_classes=self.groups.classes,
             cached_scores=self._nodes.kept(),
         )
+
+    def owners(self) -> Owners:
+        if self._owners is None:
+            self._owners = owners_table(self._all(OWNER_KINDS))
+        return self._owners
 
     def _budget_table(self) -> tuple[Budget, ...]:
         if self._budgets is None:

@@ -2,11 +2,13 @@
 
 import pytest
 
+from reprieve.config.decoding import Seconds
 from reprieve.config.keys.reprieve_args import (
     RANKING,
     Budgets,
     BudgetSelectors,
     Divergence,
+    EvictionLimitArgs,
     GangPreemption,
     Preset,
     ReprieveArgs,
@@ -76,6 +78,7 @@ def test_every_key_is_read() -> None:
         disturbance=["BudgetsBroken", "Cascade", "LostWork"],
         planningEffort=50,
         stuckVictimSeconds=60,
+        evictionLimit={"evictions": 3, "window": "10m", "belowPriority": 1000},
         preemptionPriorityClasses=[],
     ).args.reprieve
     assert (args.respect_budgets, args.placements_tried) == ("Always", 5)
@@ -84,7 +87,51 @@ def test_every_key_is_read() -> None:
     assert args.search == "LeastDisturbance"
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
     assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
+    assert args.eviction_limit == EvictionLimitArgs(evictions=3, window=Seconds(600), below_priority=1000)
     assert args.preemption_priority_classes == ()
+
+
+@pytest.mark.parametrize(
+    ("limit", "errors"),
+    [
+        (5, [": expected a mapping, got 5"]),
+        (
+            {},
+            [
+                ".evictions: required: expected a whole number of at least 1",
+                ".window: required: expected a duration",
+                ".belowPriority: required: expected a whole number",
+            ],
+        ),
+        (
+            {"evictions": 0, "window": "soon", "belowPriority": "high"},
+            [
+                ".evictions: expected",
+                ".window: expected a duration",
+                ".belowPriority: expected a whole number",
+            ],
+        ),
+        (
+            {"evictions": 1, "window": "0s", "belowPriority": 1},
+            [".window: expected more than 0s: no eviction is within an empty window"],
+        ),
+        (
+            {"evictions": 1, "windwo": "1m", "window": "1m", "belowPriority": 1},
+            ['.windwo: unknown field (did you mean "window"?)'],
+        ),
+    ],
+)
+def test_one_sentence_for_each_mistake_in_an_eviction_limit(limit: object, errors: list[str]) -> None:
+    path = "profiles[0].pluginConfig[0].args.evictionLimit"
+    found = complaints(lambda: with_args("Reprieve", evictionLimit=limit))
+    assert len(found) == len(errors)
+    for said, expected in zip(found, errors, strict=True):
+        assert said.startswith(f"{path}{expected}")
+
+
+def test_a_limit_wins_over_the_preset_as_every_key_does() -> None:
+    limit = {"evictions": 3, "window": "10m", "belowPriority": 1000}
+    assert with_args("Reprieve", policy="Upstream", evictionLimit=limit).args.reprieve.eviction_limit
 
 
 @pytest.mark.parametrize(

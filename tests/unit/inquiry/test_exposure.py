@@ -11,6 +11,9 @@ from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PodFilter, Pre
 from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
+from reprieve.preemption.eligibility import RULES, WithinLimit
+from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.exposure import Protection
 from reprieve.preemption.policy import Policy
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
@@ -183,10 +186,53 @@ def test_the_json_of_a_pod() -> None:
         ],
         "preemptableBy": ["urgent"],
         "protections": [
-            {"minimumPriority": 1000, "until": "2026-01-02T00:12:00.000Z", "priorityClasses": ["batch-10min"]}
+            {
+                "minimumPriority": 1000,
+                "until": "2026-01-02T00:12:00.000Z",
+                "priorityClasses": ["batch-10min"],
+                "evictionLimitOf": None,
+            }
         ],
         "budgets": [],
         "heldByBudget": False,
         "openFrom": "2026-01-02T00:12:00.000Z",
     }
     assert document["kind"] == "ExposureReport"
+
+
+# --- the eviction limit --------------------------------------------------------------------------
+
+LIMITED = Policy(rules=(*RULES, WithinLimit(EvictionLimit(2, 600.0, 900))))
+
+
+def limited_report() -> ExposureReport:
+    """web was evicted twice, and its pods are protected until one of the evictions is ten minutes old."""
+    jobs = {"job-a": PodLine(on="n1", class_name="batch", owner="Job/job"), "job-b": PodLine(on="n2")}
+    evictions = {"Job/default/job": [moment(1), moment(4)], "Pod/default/job-b": [moment(4)]}
+    return exposure_report(replace(a_view(**jobs), evictions=evictions), LIMITED, NOW)
+
+
+def test_a_workload_that_was_evicted_too_often_is_protected() -> None:
+    found = pods_of(limited_report())
+    assert found["job-a"].protections == (Protection(900, moment(11), (), "Job/default/job"),)
+    assert [(level.since, level.priority) for level in found["job-a"].levels] == [
+        (NOW, 900),
+        (moment(11), 11),
+    ]
+    assert found["job-b"].protections == ()
+
+
+def test_tables_and_json_name_the_limit() -> None:
+    report = limited_report()
+    wide = "\n".join(line.text for line in exposure_lines(report, wide=True))
+    assert "until 00:11:00 UTC, then 11" in wide
+    assert "evictionLimit (Job default/job)" in wide
+    (pod,) = (pod for pod in exposure_json(report)["pods"] if pod["name"] == "job-a")
+    assert pod["protections"] == [
+        {
+            "minimumPriority": 900,
+            "until": "2026-01-02T00:11:00.000Z",
+            "priorityClasses": [],
+            "evictionLimitOf": "Job/default/job",
+        }
+    ]

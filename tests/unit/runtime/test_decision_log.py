@@ -5,11 +5,13 @@ import logging
 import pytest
 
 from reprieve.model.effects import Bind, Target
-from reprieve.model.events import Done, Failed, Synced, Unknown
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Synced, Unknown
+from reprieve.model.workloads import PastEviction
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.logs import DECISIONS
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     EndReason,
     GrowthEnd,
     GrowthEnded,
@@ -24,9 +26,7 @@ from reprieve.scheduler.plan_records import (
 BIND = Bind(Target("Pod", "team", "a", "1"), "n1")
 
 
-def told(
-    caplog: pytest.LogCaptureFixture, *events: Done | Failed | Unknown | Synced
-) -> list[tuple[int, str]]:
+def told(caplog: pytest.LogCaptureFixture, *events: Event) -> list[tuple[int, str]]:
     with caplog.at_level(logging.INFO, "reprieve"):
         DecisionLog().observed(events, [], 0.0)
     return [(record.levelno, record.getMessage()) for record in caplog.records]
@@ -47,6 +47,20 @@ def test_what_went_well_is_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> 
     assert told(caplog, Synced()) == [(logging.INFO, "all that the cluster has is known; scheduling begins")]
 
 
+def test_what_is_known_of_evictions_is_told_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    one = PastEviction(workload="Job/team/b", key="uid-p", at=7.0)
+    known = (
+        "eviction counts are known since 1970-01-01 00:00:05 UTC: 1 eviction of 1 workload read from events"
+    )
+    assert told(caplog, EvictionsRead((one,), 5.0)) == [(logging.INFO, known)]
+
+
+def test_what_is_lost_of_evictions_is_told_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    ((level, text),) = told(caplog, EvictionsRead((), 5.0, "events cannot be listed: forbidden"))
+    assert level == logging.WARNING
+    assert text.endswith("0 evictions of 0 workloads read from events; events cannot be listed: forbidden")
+
+
 POD, VICTIM = Target("Pod", "team", "a", "1"), Target("Pod", "team", "b", "2")
 PLAN = ("d-1", POD, Preemptor.POD, 1, 9.0, 4.0)
 
@@ -59,6 +73,7 @@ PLAN = ("d-1", POD, Preemptor.POD, 1, 9.0, 4.0)
         (PlanEnded(*PLAN, EndReason.OUTRANKED, Stage.MARKING), ["Pod team/a: plan ended: Outranked"]),
         (VictimsJudged(*PLAN, used=(VICTIM,)), []),
         (VictimsJudged(*PLAN, wasted=(VICTIM,)), ["Pod team/a: 1 pod evicted in vain"]),
+        (ChainContinued(*PLAN, 3), ["Pod team/a: continues a chain of evictions"]),
         (GrowthEnded(POD, GrowthEnd.GRANTED, 9.0, 4.0), ["Pod team/a: resize granted"]),
     ],
 )

@@ -14,8 +14,9 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
 from reprieve.model.objects import KubernetesObject, Problem, Ref
+from reprieve.model.workloads import PastEviction
 from reprieve.runtime.journal_lines import (
     Asked,
     Began,
@@ -31,6 +32,7 @@ from reprieve.runtime.journal_lines import (
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
+    ChainContinued,
     EndReason,
     GrowthEnd,
     GrowthEnded,
@@ -71,6 +73,7 @@ EVENTS: list[Event] = [
         POD, Problem(ref=Ref(kind="Pod", namespace="default", name="p"), path="spec", expected="an object")
     ),
     Gone(POD),
+    EvictionsRead((PastEviction(workload="Job/team/b", key="uid-p", at=1.5),), 0.5, "events are lost"),
     Synced(),
     *map(Done, EFFECTS),
     *(Failed(effect, "no") for effect in EFFECTS),
@@ -85,6 +88,7 @@ RECORDS: list[PlanRecord] = [
     *(StageReached(*PLAN, stage) for stage in Stage),
     *(PlanEnded(*PLAN, reason, Stage.DRAINING) for reason in EndReason),
     VictimsJudged(*PLAN, used=(POD,), wasted=(POD, POD)),
+    ChainContinued(*PLAN, 2),
     *(GrowthEnded(POD, end, 1.5, 0.5) for end in GrowthEnd),
 ]
 

@@ -14,7 +14,7 @@ from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.plugin_rejection_counts import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.plan_records import EndReason, Preemptor
+from reprieve.scheduler.plan_records import ChainContinued, EndReason, Preemptor
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
@@ -184,6 +184,14 @@ def test_a_plan_that_comes_true() -> None:
     assert measured.says("reprieve_handovers_open") == 0
     measured.succeed().see(bound(a_pod("new", cpu="4", priority=9), "n1"))
     assert measured.says("reprieve_wasted_evictions_total") == 0
+
+
+def test_chains_of_evictions_by_their_depth() -> None:
+    measured = Measured()
+    about = ("d-1", target(a_pod("p")), Preemptor.POD, 1, 9.0, 4.0)
+    measured.telemetry.recorded([ChainContinued(*about, 2), ChainContinued(*about, 5)])
+    chains = "reprieve_eviction_chain_depth"
+    assert (measured.says(f"{chains}_count"), measured.says(f"{chains}_sum")) == (2, 7)
 
 
 def rejected(measured: Measured, plugin: str) -> float:

@@ -178,7 +178,9 @@ def _complete_new(request: AdmissionRequest, body: Json, lookup: Lookup) -> Admi
             admission_plugins.service_account(body)
             admission_plugins.default_toleration_seconds(body)
             default_from_ranges(body, lookup)
-            return admission_plugins.priority_of_pod(body, lookup)
+            return admission_plugins.priority_of_pod(body, lookup) or admission_plugins.runtime_class(
+                body, lookup
+            )
         case "PodGroup":
             admission_plugins.protect(body, admission_plugins.PROTECTION)
             return admission_plugins.priority_of_group(body, request.version, request.features, lookup)

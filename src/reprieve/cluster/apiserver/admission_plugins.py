@@ -120,6 +120,44 @@ def keep_resolved(pod: Json, old: Json) -> None:
             made(pod, "spec").setdefault(field, before[field])
 
 
+def runtime_class(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
+    """A pod gets the overhead, the node selector and the tolerations of its RuntimeClass."""
+    spec = made(pod, "spec")
+    name, overhead = text_in(spec, "runtimeClassName"), part(spec, "overhead")
+    if not name:
+        return None  # Kubernetes refuses an overhead then; here a manifest may say what its pods need
+    found = lookup.find("RuntimeClass", "", name)
+    if found is None:
+        return _forbidden(f'pod rejected: RuntimeClass "{name}" not found')
+    fixed = part(found, "overhead", "podFixed")
+    if fixed and overhead and _amounts(overhead) != _amounts(fixed):
+        return _forbidden(f'pod rejected: its overhead is not that of RuntimeClass "{name}"')
+    if fixed:
+        spec["overhead"] = dict(fixed)
+    _join_tolerations(spec, found)
+    return _forbidden(_join_selector(spec, found))
+
+
+def _amounts(resources: Json) -> Json:
+    return {name: amount_of(quantity) for name, quantity in resources.items()}
+
+
+def _join_selector(spec: Json, runtime_class: Json) -> str:
+    """Returns what is wrong."""
+    for label, value in part(runtime_class, "scheduling", "nodeSelector").items():
+        mine = made(spec, "nodeSelector").setdefault(label, value)
+        if mine != value:
+            return f"conflict: nodeSelector {label} is {mine} in the pod and {value} in its RuntimeClass"
+    return ""
+
+
+def _join_tolerations(spec: Json, runtime_class: Json) -> None:
+    own = items(spec, "tolerations")
+    more = [one for one in items(part(runtime_class, "scheduling"), "tolerations") if one not in own]
+    if more:
+        spec["tolerations"] = [*own, *more]
+
+
 def _classes(lookup: Lookup) -> list[priority_classes.Class]:
     return [priority_classes.read_class(body) for body in lookup.all("PriorityClass")]
 

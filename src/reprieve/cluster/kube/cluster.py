@@ -19,13 +19,15 @@ from reprieve.cluster.kube.client import (
     for_ever,
 )
 from reprieve.cluster.kube.discovery import Discovery
+from reprieve.cluster.kube.event_list import events_with_reason
 from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
 from reprieve.cluster.kube.informers import Informers
 from reprieve.cluster.kube.known_objects import KnownObject
 from reprieve.cluster.kube.requests import ApiCall, Moment, api_call, ended
 from reprieve.cluster.kube.rest_mapping import RestMapping
-from reprieve.cluster.port import Answer, ClusterEvent, Refused
+from reprieve.cluster.port import Answer, ClusterEvent, Refused, UnlistedEventsError
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
+from reprieve.model.json import Json
 from reprieve.model.objects import Condition
 from reprieve.supervision.supervisor import Supervisor
 
@@ -81,6 +83,14 @@ class KubeCluster:
     def _start_informers(self) -> Informers:
         self._latest = Informers(self._connection, self._discovery, self._supervisor)
         return self._latest
+
+    # --- events ----------------------------------------------------------------------------------
+
+    async def events(self, reason: str) -> list[Json]:
+        try:
+            return await events_with_reason(self._connection, reason)
+        except (NoAnswerError, RefusedError) as error:
+            raise UnlistedEventsError(str(error)) from error
 
     # --- effects ---------------------------------------------------------------------------------
 

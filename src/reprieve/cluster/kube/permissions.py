@@ -69,6 +69,11 @@ def election_permissions(namespace: str, name: str) -> Iterator[Permission]:
     yield Permission("update", group, "leases", namespace, name)
 
 
+def eviction_limit_permissions() -> Iterator[Permission]:
+    """To count the evictions before the start of a replica, if there is an eviction limit."""
+    yield Permission("list", EVENT.api_version.partition("/")[0], EVENT.plural)
+
+
 def review_permissions() -> Iterator[Permission]:
     """To authenticate and authorize requests for our own pages, such as /metrics."""
     yield Permission("create", "authentication.k8s.io", "tokenreviews")

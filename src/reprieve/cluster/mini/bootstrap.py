@@ -81,6 +81,30 @@ def known_authorities(clients: str, for_proxies: str) -> Json:
     }
 
 
+def api_server_service(port: int) -> Json:
+    """The Service by which pods reach the API server; clients learn its address family from it."""
+    address = "10.96.0.1"
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "internalTrafficPolicy": "Cluster",
+            "sessionAffinity": "None",
+            "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": port}],
+        },
+    }
+
+
 def _system_classes() -> list[Json]:
     return [
         {

@@ -107,6 +107,9 @@ class MiniCluster:
         found = self.store.find(key_of_target(target))
         return found is not None and found.uid == target.uid
 
+    async def events(self, reason: str) -> list[Json]:
+        return [body for body in self.list("Event") if body.get("reason") == reason]
+
     # --- setting it up ---------------------------------------------------------------------------
 
     def start(self) -> None:

@@ -50,6 +50,7 @@ class ResourceKind:
     ``parts``: subresources besides the status. ``orphans``: deletion orphans dependents by default.
     ``custom``: what a CustomResourceDefinition says; None for built-in kinds.
     ``blind``: whether an update may omit metadata.resourceVersion.
+    ``upserts``: whether an update of an object that does not exist creates it.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class ResourceKind:
     asked: bool = False
     orphans: bool = False
     blind: bool = True
+    upserts: bool = False
     custom: CustomKind | None = None
 
     @property
@@ -108,7 +110,7 @@ def _reviews(group: str, kinds: str) -> Iterator[ResourceKind]:
 
 def _stored_only() -> Iterator[ResourceKind]:
     """Kinds that no component of the mini cluster acts upon; clients and external controllers use them."""
-    yield ResourceKind("Endpoints", "endpoints", short=("ep",), content=("subsets",))
+    yield ResourceKind("Endpoints", "endpoints", short=("ep",), content=("subsets",), upserts=True)
     yield ResourceKind("PodTemplate", "podtemplates", content=("template",), generation=CONTENT)
     yield ResourceKind(
         "EndpointSlice",
@@ -234,6 +236,7 @@ KINDS = (
         shown_in_all=True,
         status=APART,
         selectable=("spec.clusterIP", "spec.type"),
+        upserts=True,
     ),
     ResourceKind(
         "ServiceAccount",
@@ -258,7 +261,7 @@ KINDS = (
         generation=SPEC,
     ),
     ResourceKind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),
-    ResourceKind("LimitRange", "limitranges", short=("limits",)),
+    ResourceKind("LimitRange", "limitranges", short=("limits",), upserts=True),
     ResourceKind(
         "Deployment",
         "deployments",
@@ -356,8 +359,18 @@ KINDS = (
             *("type", "eventTime", "series", "action", "related", "reportingComponent", "reportingInstance"),
         ),
         selectable=_EVENT_FIELDS,
+        upserts=True,
     ),
-    ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False),
+    ResourceKind("Lease", "leases", "coordination.k8s.io", blind=False, upserts=True),
+    ResourceKind(
+        "RuntimeClass",
+        "runtimeclasses",
+        "node.k8s.io",
+        namespaced=_CLUSTER,
+        content=("handler", "overhead", "scheduling"),
+        blind=False,
+        upserts=True,
+    ),
     *_stored_only(),
     ResourceKind(
         "CustomResourceDefinition",
@@ -369,10 +382,15 @@ KINDS = (
         generation=SPEC,
         blind=False,
     ),
-    ResourceKind("Role", "roles", _RIGHTS, content=("rules",)),
-    ResourceKind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects")),
+    ResourceKind("Role", "roles", _RIGHTS, content=("rules",), upserts=True),
+    ResourceKind("RoleBinding", "rolebindings", _RIGHTS, content=("roleRef", "subjects"), upserts=True),
     ResourceKind(
-        "ClusterRole", "clusterroles", _RIGHTS, namespaced=_CLUSTER, content=("rules", "aggregationRule")
+        "ClusterRole",
+        "clusterroles",
+        _RIGHTS,
+        namespaced=_CLUSTER,
+        content=("rules", "aggregationRule"),
+        upserts=True,
     ),
     ResourceKind(
         "ClusterRoleBinding",
@@ -380,6 +398,7 @@ KINDS = (
         _RIGHTS,
         namespaced=_CLUSTER,
         content=("roleRef", "subjects"),
+        upserts=True,
     ),
     *_reviews("authorization.k8s.io", "SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"),
     ResourceKind("LocalSubjectAccessReview", "localsubjectaccessreviews", "authorization.k8s.io", asked=True),

@@ -8,8 +8,15 @@ from dataclasses import dataclass, replace
 
 from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import TokenIssuer
-from reprieve.cluster.mini.bootstrap import LocalCluster, known_authorities, nodes_of, standard_objects
+from reprieve.cluster.mini.bootstrap import (
+    LocalCluster,
+    api_server_service,
+    known_authorities,
+    nodes_of,
+    standard_objects,
+)
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.controllers.root_ca_publisher import root_ca
 from reprieve.cluster.mini.credentials import ClusterCredentials, credentials_of
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.kubelet import KubeletTiming
@@ -58,6 +65,8 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
             backend.write_note(_COMPLETE, "yes")
             with suppress(StorageError):  # the disk is full, and the port of the last run was in use
                 backend.write_note(_PORT, str(server.port))
+        with suppress(StorageError):  # the disk is full: the next start writes them
+            cluster.apply([root_ca(own), api_server_service(server.port)])
         others = {user.name: TokenIssuer(identity.token).token_of(user) for user in wanted.users}
         tokens = Tokens(identity.token, others)
         try:

@@ -57,6 +57,12 @@ def metadata_of(body: Json) -> Json:
     return found
 
 
+def expected_version(meta: Json) -> str:
+    """The resource version that an update is based on; as in Kubernetes, 0 is none."""
+    version = str(meta.get("resourceVersion") or "")
+    return "" if version == "0" else version
+
+
 def key_of(kind: ResourceKind, body: Json) -> Key:
     """The key of an object that has its name already."""
     meta = metadata_of(body)

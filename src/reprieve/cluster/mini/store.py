@@ -15,7 +15,7 @@ from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.cluster.mini.custom_kinds import DEFINITIONS, defined_kinds
 from reprieve.cluster.mini.errors import already_exists, conflict, not_found, too_large
 from reprieve.cluster.mini.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
-from reprieve.cluster.mini.metadata import adopted, born, kept, key_of, metadata_of, named
+from reprieve.cluster.mini.metadata import adopted, born, expected_version, kept, key_of, metadata_of, named
 from reprieve.cluster.mini.sqlite_backend import PersistedState, SqliteBackend
 from reprieve.cluster.mini.stored_objects import Key, Stored
 from reprieve.cluster.mini.watch_cache import CacheWatcher, EventType, WatchCache, WatchEvent
@@ -190,7 +190,7 @@ class Store:
         meta = metadata_of(body)
         key = key_of(self.kinds[resource], body)
         old = self.get(key)
-        check_preconditions(old, meta.get("uid") or "", meta.get("resourceVersion") or "")
+        check_preconditions(old, meta.get("uid") or "", expected_version(meta))
         return self._replace(old, body, part, owners, LARGEST_OBJECT)
 
     def patch(self, key: Key, change: Callable[[Json], Json], part: Part, uid: str = "") -> Stored:

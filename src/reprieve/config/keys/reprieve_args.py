@@ -21,6 +21,7 @@ from reprieve.config.decoding import (
     shown,
 )
 from reprieve.model.objects import Record
+from reprieve.model.objects.meta import Int32
 
 API_VERSION = "reprieve.dev/v1alpha1"
 
@@ -125,6 +126,14 @@ DISTURBANCE = (
 )
 
 
+class EvictionLimitArgs(Record, frozen=True):
+    """How often a workload may be evicted within a window, before lower priorities must let it run."""
+
+    evictions: Positive
+    window: Seconds
+    below_priority: Int32
+
+
 class ReprieveArgs(Record, frozen=True):
     """The keys; those whose type is an enum are described there."""
 
@@ -144,6 +153,7 @@ class ReprieveArgs(Record, frozen=True):
         10_000  # placements of one pod that the searches of a decision may evaluate
     )
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
+    eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
     preemption_priority_classes: tuple[NonEmpty, ...] = ()  # that a victim may name for itself; reserved
 
     @property
@@ -174,8 +184,15 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
     preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
     sound = {key: value for key, value in given.items() if key not in wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
-    errors.extend(newly_wrong(_reserved(args, path), errors) if args is not None else ())
+    if args is not None:
+        errors.extend(newly_wrong([*_reserved(args, path), *_empty_window(args, path)], errors))
     return args
+
+
+def _empty_window(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
+    if args.eviction_limit is not None and args.eviction_limit.window <= 0:
+        message = "expected more than 0s: no eviction is within an empty window"
+        yield ConfigError(path=f"{path}.evictionLimit.window", message=message)
 
 
 # --- keys without a meaning, or without one yet --------------------------------------------------

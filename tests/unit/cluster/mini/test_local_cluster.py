@@ -82,3 +82,19 @@ def test_the_kubeconfig_is_private_also_if_it_was_not_before(tmp_path: Path) -> 
     (tmp_path / "kubeconfig").chmod(0o644)
     started(tmp_path)
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
+
+
+def test_clients_find_the_address_and_the_certificate_of_the_server(tmp_path: Path) -> None:
+    async def main() -> None:
+        wanted = LocalCluster([SHAPES["cpu16"]], 0, tmp_path / "kubeconfig")
+        async with served(wanted) as there:
+            service = there.cluster.read("Service", "default", "kubernetes")
+            assert service is not None
+            assert service["spec"]["clusterIP"] == "10.96.0.1"
+            assert there.address.endswith(f":{service['spec']['ports'][0]['targetPort']}")
+            async with asyncio.timeout(30):
+                while (published := there.cluster.read("ConfigMap", "default", "kube-root-ca.crt")) is None:
+                    await asyncio.sleep(0.05)
+            assert published["data"]["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
+
+    asyncio.run(main())

@@ -102,6 +102,9 @@ _RULES: Mapping[str, Rules] = {
     "VolumeAttributesClass": Rules(
         stored_only.check_attributes_class, stored_only.check_attributes_class_change, namespaced=False
     ),
+    "RuntimeClass": Rules(
+        stored_only.check_runtime_class, stored_only.check_runtime_class_change, namespaced=False
+    ),
     "DeviceClass": Rules(stored_only.check_device_class, namespaced=False),
     "DeviceTaintRule": Rules(stored_only.check_taint_rule, namespaced=False),
     "ResourceClaim": Rules(

@@ -1,7 +1,7 @@
 """Are roles and their bindings valid?"""
 
 from reprieve.cluster.api.decode_errors import described
-from reprieve.cluster.api.names import dns_subdomain
+from reprieve.cluster.api.names import dns_subdomain, path_segment
 from reprieve.cluster.apiserver.field_errors import At, ErrorType
 from reprieve.cluster.apiserver.validation.metadata import check_selector
 from reprieve.model.json import Json
@@ -62,7 +62,7 @@ def _check_binding(binding: At, roles: tuple[str, ...], *, namespaced: bool) -> 
         ref["apiGroup"].one_of((_GROUP,))
     if ref["kind"].require():
         ref["kind"].one_of(roles)
-    ref["name"].require()
+    ref["name"].must_name(path_segment)
     for subject in binding["subjects"].items():
         _check_subject(subject, namespaced=namespaced)
 

@@ -3,9 +3,12 @@
 Only the plainest rules are checked.
 """
 
-from reprieve.cluster.api.names import dns_subdomain
+from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import part, same
 from reprieve.cluster.apiserver.field_errors import At
+from reprieve.cluster.apiserver.validation.metadata import check_labels
+from reprieve.cluster.apiserver.validation.placement import check_tolerations
+from reprieve.cluster.apiserver.validation.resources import check_amounts
 from reprieve.model.json import Json
 
 _MODES = ("All", "ExactCount")
@@ -127,3 +130,15 @@ def check_attributes_class_change(found: At, old: Json) -> None:
     for field in ("driverName", "parameters"):
         if not same(found[field].value, old.get(field)):
             found[field].invalid("the field is immutable")
+
+
+def check_runtime_class(found: At) -> None:
+    if found["handler"].require():
+        found["handler"].must_be(dns_label)
+    check_amounts(found["overhead"]["podFixed"])
+    check_labels(found["scheduling"]["nodeSelector"])
+    check_tolerations(found["scheduling"]["tolerations"])
+
+
+def check_runtime_class_change(found: At, old: Json) -> None:
+    found["handler"].unchanged(old.get("handler"))

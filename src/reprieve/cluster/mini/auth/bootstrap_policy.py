@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS
+from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from reprieve.cluster.mini.auth.policy_rules import EVERYTHING, PolicyRule
 from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.model.json import Json
@@ -59,7 +59,7 @@ _VIEW = (
 _EDIT = (
     _rule("core", "secrets pods/attach pods/exec pods/portforward pods/proxy", _READ),
     _rule("core", "serviceaccounts", "impersonate"),
-    _rule("core", f"{_CORE} secrets replicationcontrollers/scale pods/resize", _WRITE),
+    _rule("core", f"{_CORE} secrets replicationcontrollers/scale", _WRITE),
     _rule("core", "pods/attach pods/exec pods/portforward pods/proxy", _WRITE),
     _rule("core", "pods/eviction serviceaccounts/token", "create"),
     _rule("core events.k8s.io", "events", _WRITE),
@@ -126,7 +126,7 @@ _BOUND = {
     "cluster-admin": (("Group", MASTERS),),
     "system:basic-user": (("Group", AUTHENTICATED),),
     "system:discovery": (("Group", AUTHENTICATED),),
-    "system:public-info-viewer": (("Group", AUTHENTICATED),),
+    "system:public-info-viewer": (("Group", AUTHENTICATED), ("Group", UNAUTHENTICATED)),
     "system:kube-scheduler": (("User", "system:kube-scheduler"),),
     "system:volume-scheduler": (("User", "system:kube-scheduler"),),
 }

@@ -20,7 +20,7 @@ BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
 WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
-NAMESPACES, ACCOUNTS = "namespaces", "serviceaccounts"
+NAMESPACES, ACCOUNTS, CONFIG_MAPS = "namespaces", "serviceaccounts", "configmaps"
 
 
 class NamespacedName(NamedTuple):
@@ -140,6 +140,7 @@ class ControllerCache:
         self.roles = Indexer(objects.ClusterRoleFacts)
         self.namespaces = Indexer(objects.NamespaceFacts)
         self.accounts = Indexer(objects.ServiceAccountFacts)
+        self.config_maps = Indexer(objects.ConfigMapFacts)
         self.tables: dict[str, AnyIndexer] = {
             NODES: self.nodes,
             "storageclasses.storage.k8s.io": self.storage_classes,
@@ -162,6 +163,7 @@ class ControllerCache:
             CLUSTER_ROLES: self.roles,
             NAMESPACES: self.namespaces,
             ACCOUNTS: self.accounts,
+            CONFIG_MAPS: self.config_maps,
         }
 
     def apply(self, change: WatchEvent) -> tuple[HasMetadata | None, HasMetadata | None]:

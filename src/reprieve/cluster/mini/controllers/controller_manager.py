@@ -24,6 +24,7 @@ from reprieve.cluster.mini.controllers import (
     persistent_volume,
     pod_group_protection,
     replica_set,
+    root_ca_publisher,
     service_account,
     stateful_set,
     volume_protection,
@@ -116,6 +117,9 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
             delays.reconcile,
         ),
         Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
+        Controller(
+            "root CA publisher", root_ca_publisher.affected, root_ca_publisher.reconcile, delays.reconcile
+        ),
         Controller(
             "volume protection", volume_protection.affected, volume_protection.reconcile, delays.reconcile
         ),

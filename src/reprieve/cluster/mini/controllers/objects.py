@@ -373,6 +373,11 @@ class ServiceAccountFacts(Record, frozen=True):
     metadata: ObjectMeta
 
 
+class ConfigMapFacts(Record, frozen=True):
+    metadata: ObjectMeta
+    data: dict[str, str] = {}
+
+
 class BudgetStatus(Record, frozen=True):
     disrupted_pods: dict[str, datetime] = {}
 

@@ -167,12 +167,19 @@ def _complete(cache: ControllerCache, claim: PersistentVolumeClaim) -> Iterator[
         if _may_grow(cache, volume, claim):
             yield _grown(volume, claim)
             return
+        if BIND_COMPLETED not in claim.metadata.annotations:  # a user has named the volume
+            yield Update(key_in(CLAIMS, claim), claim.metadata.uid, _mark_complete)
         capacity = msgspec.to_builtins(volume.spec.capacity)
         modes = list(volume.spec.access_modes)
         fields = {"phase": "Bound", "capacity": capacity, "accessModes": modes}
         yield UpdateStatus(key_in(CLAIMS, claim), claim.metadata.uid, fields)
     elif volume.spec.claim_ref is None or _is_reserved(volume, claim):
         yield _reserve(volume, claim)
+
+
+def _mark_complete(body: Json) -> None:
+    """Schedulers wait for this mark, whatever the phase is."""
+    section(body["metadata"], "annotations")[BIND_COMPLETED] = "yes"
 
 
 def _may_grow(cache: ControllerCache, volume: VolumeFacts, claim: PersistentVolumeClaim) -> bool:
@@ -194,9 +201,8 @@ def _grown(volume: VolumeFacts, claim: PersistentVolumeClaim) -> Write:
 def _bind(claim: PersistentVolumeClaim, volume: VolumeFacts) -> Write:
     def change(body: Json) -> None:
         section(body, "spec")["volumeName"] = volume.metadata.name
-        annotations = section(body["metadata"], "annotations")
-        annotations[BIND_COMPLETED] = "yes"
-        annotations[BOUND_BY_CONTROLLER] = "yes"
+        _mark_complete(body)
+        section(body["metadata"], "annotations")[BOUND_BY_CONTROLLER] = "yes"
 
     return Update(key_in(CLAIMS, claim), claim.metadata.uid, change)
 

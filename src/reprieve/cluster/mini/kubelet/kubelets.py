@@ -15,8 +15,9 @@ from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.kubelet import pod_status
+from reprieve.cluster.mini.kubelet.extended_resources import offered_anew
 from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, KubeletPod, decoded_pod
 from reprieve.cluster.mini.kubelet.node_preemption_policy import policy_of
 from reprieve.cluster.mini.kubelet.node_resources import NodeResources, footprint_in, offered_in, weight_of
@@ -83,24 +84,41 @@ class Kubelets:
         if change.type is EventType.DELETED:
             resources.offered = None
         else:
-            self._see_capacity(name, resources, change.object)
+            self._see_capacity(name, resources, change)
         if existed != (resources.offered is not None):
             self._plan_all(resources.pods)
 
-    def _see_capacity(self, name: str, resources: NodeResources, node: Stored) -> None:
+    def _see_capacity(self, name: str, resources: NodeResources, change: WatchEvent) -> None:
+        node = change.object
         resources.offered = offered_in(node.raw)
         body = parsed(node)
         self._resizes.follow(name, policy_of(body))
         self._resizes.touch(name)
-        if get_condition(section(body, "status"), "Ready") is None:
+        status = section(body, "status")
+        if get_condition(status, "Ready") is None:
             self._report_ready(node.key)
+        before = parsed(change.before) if change.before is not None else {}
+        offered = offered_anew(status, peek(before, "status"))
+        if offered is not None:
+            self._report_offered(node.key, offered)
+
+    def _report_offered(self, key: Key, allocatable: Json) -> None:
+        def reported(body: Json) -> Json:
+            section(body, "status")["allocatable"] = allocatable
+            return body
+
+        with suppress(ApiError):  # the node is gone already
+            self._store.patch(key, reported, Part.STATUS)
 
     def _report_ready(self, key: Key) -> None:
         """Once, when the node is new: simulated nodes need no heartbeats."""
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
-            set_condition(section(body, "status"), healthy, self._clock())
+            status, meta = section(body, "status"), peek(body, "metadata")
+            set_condition(status, healthy, self._clock())
+            own = {"type": "InternalIP", "address": pod_status.address_at(int(meta["resourceVersion"]))}
+            status.setdefault("addresses", [own, {"type": "Hostname", "address": meta["name"]}])
             return body
 
         with suppress(ApiError):  # the node is gone already

@@ -23,7 +23,9 @@ def attributes_of(place: ResourcePath | NonResourcePath, request: ApiRequest) ->
     resource = f"{place.kind.plural}/{place.part}" if place.part else place.kind.plural
     if place.part == "binding" and not place.name:
         resource = "bindings"
-    return RequestAttributes(verb, place.group, resource, name, place.namespace)
+    # As in Kubernetes, a Namespace counts as an object in itself: a RoleBinding there can grant it.
+    namespace = place.name if place.kind.kind == "Namespace" else place.namespace
+    return RequestAttributes(verb, place.group, resource, name, namespace)
 
 
 def _selected_name(query: Query) -> str:

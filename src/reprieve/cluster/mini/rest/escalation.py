@@ -14,6 +14,7 @@ from reprieve.cluster.mini.rest.authorization import forbidden
 from reprieve.cluster.mini.rest.routes import ResourcePath
 from reprieve.model.json import Json
 
+_COLLECTION = ("finalizers", "ownerReferences", "managedFields")
 _ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
@@ -24,12 +25,22 @@ def check_escalation(
 
     ``old``: the object before an update.
     """
-    if user.is_admin or place.kind.group != GROUP:
+    if user.is_admin or place.kind.group != GROUP or _gives_nothing(new, old):
         return
     if place.kind.kind in _ROLE_RESOURCES:
         _check_role(authorizer, user, place, new, old or {})
     else:
         _check_binding(authorizer, user, place, new)
+
+
+def _gives_nothing(new: Json, old: Json | None) -> bool:
+    """Whether nothing changes but the fields by which objects are collected: a collector needs no rights."""
+    return old is not None and _without_collection(new) == _without_collection(old)
+
+
+def _without_collection(body: Json) -> Json:
+    kept = {name: value for name, value in peek(body, "metadata").items() if name not in _COLLECTION}
+    return {**body, "metadata": kept}
 
 
 def _check_role(

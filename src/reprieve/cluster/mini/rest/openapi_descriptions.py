@@ -61,6 +61,7 @@ KINDS: Mapping[str, str] = {
     "ResourceClaim": "A request for devices, and the devices that a scheduler has allocated.",
     "ResourceClaimTemplate": "A template of a ResourceClaim that is created for each pod.",
     "ResourceSlice": "Devices that a driver offers.",
+    "RuntimeClass": "A container runtime: the overhead of its pods, and the nodes that have it.",
     "VolumeAttributesClass": "Attributes of volumes that can be modified while they are in use.",
 }
 

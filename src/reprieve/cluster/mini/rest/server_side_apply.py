@@ -1,13 +1,11 @@
 """Server-side apply: a client sends the fields that it wants to own, under the name of a field manager."""
 
-from dataclasses import replace
 from typing import Any
 
 from reprieve.cluster.mini.conversion import normalized
 from reprieve.cluster.mini.errors import bad_request, conflict
 from reprieve.cluster.mini.kinds import peek
 from reprieve.cluster.mini.metadata import metadata_of
-from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.escalation import check_escalation
 from reprieve.cluster.mini.rest.field_validation import validated
 from reprieve.cluster.mini.rest.http_messages import ApiResponse, answer
@@ -16,7 +14,7 @@ from reprieve.cluster.mini.rest.query_parameters import FieldValidation
 from reprieve.cluster.mini.rest.request_bodies import as_object, from_yaml, media_type
 from reprieve.cluster.mini.rest.routes import ResourcePath
 from reprieve.cluster.mini.rest.url_matching import with_namespace, with_type_meta
-from reprieve.cluster.mini.rest.write_handlers import ApiCall, created, patch, written
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, authorize_creation, created, patch, written
 from reprieve.cluster.mini.store import without_status
 from reprieve.model.json import Json
 
@@ -33,9 +31,7 @@ def apply(call: ApiCall) -> ApiResponse:
         return answer(
             call.serializer.one(written(call, lambda old: _put(call, wanted, old), counts_owners=False))
         )
-    authorize(
-        call.api.authorizer, call.request.user, replace(attributes_of(place, call.request), verb="create")
-    )
+    authorize_creation(call)
     meta = metadata_of(wanted)
     if meta.get("resourceVersion") or meta.get("uid"):
         raise conflict(

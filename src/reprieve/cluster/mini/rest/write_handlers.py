@@ -2,14 +2,16 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.kinds import section
-from reprieve.cluster.mini.metadata import metadata_of
+from reprieve.cluster.mini.metadata import expected_version, metadata_of
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import subject_of, success
+from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.delete_options import DeleteOptions, delete_options_of
 from reprieve.cluster.mini.rest.escalation import check_escalation
 from reprieve.cluster.mini.rest.field_manager import FieldManager
@@ -50,8 +52,11 @@ class ApiCall:
 
 
 def create(call: ApiCall) -> ApiResponse:
+    return _create(call, _read(call))
+
+
+def _create(call: ApiCall, read: ValidatedBody) -> ApiResponse:
     place, api = call.place, call.chosen
-    read = _read(call)
     body = normalized(place.api_version, with_namespace(place, read.body))
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
@@ -60,6 +65,12 @@ def create(call: ApiCall) -> ApiResponse:
     admitted = api.admit_new(place, sent)
     owners = call.ownership.of_new(admitted)
     return answer(call.serializer.one(created(call, admitted, owners)), 201, read.warnings)
+
+
+def authorize_creation(call: ApiCall) -> None:
+    """An update or apply that creates its object needs the verb create, too."""
+    attributes = replaced(attributes_of(call.place, call.request), verb="create")
+    authorize(call.api.authorizer, call.request.user, attributes)
 
 
 def _read(call: ApiCall) -> ValidatedBody:
@@ -79,7 +90,10 @@ def created(call: ApiCall, admitted: Json, owners: list[Json]) -> Stored:
 
 def replace(call: ApiCall) -> ApiResponse:
     read = _read(call)
-    if not call.place.kind.blind and not metadata_of(read.body).get("resourceVersion"):
+    if call.place.kind.upserts and not call.place.part and call.api.store.find(call.place.key) is None:
+        authorize_creation(call)
+        return _create(call, read)
+    if not call.place.kind.blind and not expected_version(metadata_of(read.body)):
         raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
     return answer(call.serializer.one(written(call, lambda _: read.body)), 200, read.warnings)
 
@@ -115,7 +129,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     if call.request.method == "PATCH" and uid not in ("", stored.uid):
         # In an update the UID is a precondition; in a patch it is a change of the field.
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
-    check_preconditions(stored, uid, meta.get("resourceVersion") or "")
+    check_preconditions(stored, uid, expected_version(meta))
     admitted = api.admit_change(place, normalized(place.api_version, new), old)
     form = to_storage_version(place.kind, place.api_version, admitted, before)
     owners = meta.get("managedFields")

@@ -77,6 +77,8 @@ def test_a_claim_that_names_its_volume_gets_it() -> None:
     scene.pass_time(5)
     assert scene.read(VOLUME)["spec"]["claimRef"]["uid"] == scene.store.get(CLAIM).uid
     assert scene.read(CLAIM)["status"]["phase"] == "Bound"
+    annotations = scene.read(CLAIM)["metadata"]["annotations"]
+    assert annotations == {"pv.kubernetes.io/bind-completed": "yes"}, "schedulers wait for the mark"
 
 
 def test_the_volume_of_a_claim_that_is_gone_is_released() -> None:

@@ -32,6 +32,44 @@ def test_a_new_node_is_ready(scene: Scene) -> None:
     assert ready["status"] == "True"
 
 
+def test_nodes_have_addresses_of_their_own(scene: Scene) -> None:
+    scene.add(node("n2"))
+    scene.pass_time(0)
+    nodes = [body["status"]["addresses"] for body in scene.all("nodes")]
+    assert [[a["type"] for a in listed] for listed in nodes] == [["InternalIP", "Hostname"]] * 2
+    assert [listed[1]["address"] for listed in nodes] == ["n1", "n2"]
+    assert nodes[0][0]["address"] != nodes[1][0]["address"]
+
+
+def test_addresses_that_a_node_comes_with_stay(scene: Scene) -> None:
+    given = [{"type": "InternalIP", "address": "192.0.2.1"}]
+    body = node("n2")
+    scene.add({**body, "status": {**body["status"], "addresses": given}})
+    scene.pass_time(0)
+    assert scene.read(Key("nodes", "", "n2"))["status"]["addresses"] == given
+
+
+def test_an_extended_resource_in_the_capacity_is_offered_as_long_as_it_is_there(scene: Scene) -> None:
+    key, beards = Key("nodes", "", "n1"), "example.com/beardsecond"
+    status = scene.read(key)["status"]
+    scene.write(key, status={**status, "capacity": {"cpu": "8", beards: "1000"}})
+    scene.pass_time(0)
+    offered = scene.read(key)["status"]["allocatable"]
+    assert offered == {**status["allocatable"], beards: "1000"}
+    scene.write(key, status={**scene.read(key)["status"], "capacity": {"cpu": "8"}})
+    scene.pass_time(0)
+    assert scene.read(key)["status"]["allocatable"] == status["allocatable"]
+
+
+def test_an_extended_resource_of_which_less_is_allocatable_stays_so(scene: Scene) -> None:
+    key, gpus = Key("nodes", "", "n1"), "nvidia.com/gpu"
+    status = scene.read(key)["status"]
+    allocatable = {**status["allocatable"], gpus: "7"}
+    scene.write(key, status={**status, "capacity": {gpus: "8"}, "allocatable": allocatable})
+    scene.pass_time(0)
+    assert scene.read(key)["status"]["allocatable"] == allocatable
+
+
 def test_a_bound_pod_starts_after_a_moment(scene: Scene) -> None:
     scene.add(pod("a", on="n1"), pod("waiting"))
     scene.pass_time(0.9)

@@ -8,7 +8,7 @@ from reprieve.cluster.mini.auth.authentication import ADMIN, AUDIENCES, AUTHENTI
 from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.model.json import Json
-from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, SECRET, ApiClient, said
+from tests.unit.cluster.mini.rest.api_client import MAPS, NODES, PODS, SECRET, STRATEGIC, ApiClient, pod, said
 from tests.unit.cluster.mini.rest.limited_user import (
     ALICE,
     BINDINGS,
@@ -71,6 +71,23 @@ def test_a_right_in_a_namespace_is_for_that_namespace(client: ApiClient) -> None
     assert refused(client.ask("GET", "/api/v1/namespaces/kube-system/pods"))
     assert refused(client.ask("GET", "/api/v1/namespaces/default/secrets"))
     assert refused(client.ask("POST", MAPS, {"metadata": {"name": "m"}}))
+
+
+def test_a_right_in_a_namespace_is_for_the_object_of_that_namespace(client: ApiClient) -> None:
+    grant(client, BINDINGS, binding("view"))
+    assert client.get("/api/v1/namespaces/default")["metadata"]["name"] == "default"
+    assert refused(client.ask("GET", "/api/v1/namespaces/kube-system"))
+    assert refused(client.ask("GET", "/api/v1/namespaces"))
+    message = refused(client.ask("DELETE", "/api/v1/namespaces/default"))
+    assert message.endswith('cannot delete resource "namespaces" in API group "" in the namespace "default"')
+
+
+def test_resizes_are_not_among_the_rights_of_an_editor(client: ApiClient) -> None:
+    """The role edit of Kubernetes 1.37 does not have them."""
+    grant(client, BINDINGS, binding("edit"))
+    client.post(PODS, pod("p"))
+    resized = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    assert "pods/resize" in refused(client.ask("PATCH", f"{PODS}/p/resize", resized, content_type=STRATEGIC))
 
 
 def test_a_right_everywhere(client: ApiClient) -> None:
@@ -279,6 +296,7 @@ def test_the_group_of_a_role_and_of_people_goes_without_saying(client: ApiClient
         (BINDINGS, {"roleRef": {"apiGroup": "x", "kind": "Role", "name": "r"}}, "roleRef.apiGroup"),
         (BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Pod", "name": "r"}}, "roleRef.kind"),
         (CLUSTER_BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "r"}}, "roleRef.kind"),
+        (BINDINGS, {"roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "a/b"}}, "roleRef.name"),
         (BINDINGS, binding("r", subject={"kind": "Robot", "name": "x"}), "subjects[0].kind"),
         (CLUSTER_BINDINGS, binding("r", subject=HOMELESS), "subjects[0].namespace"),
     ],

@@ -60,11 +60,33 @@ def test_the_verb_escalate_for_one_name_is_not_for_a_role_to_be_created(client: 
     client.put(f"{ROLES}/s", role("s", rule("get", "nodes")))
 
 
+@pytest.mark.parametrize("fields", [{"finalizers": ["example.com/wait"]}, {"ownerReferences": []}, {}])
+def test_a_collector_needs_no_rights_of_a_role_or_binding(client: ApiClient, fields: Json) -> None:
+    grant_everywhere(client, rule(WRITES, "clusterroles rolebindings", GROUP))
+    grant(client, BINDINGS, binding("edit", subject=BOB))
+    for path in (f"{CLUSTER_ROLES}/cluster-admin", f"{CLUSTER_ROLES}/view", f"{BINDINGS}/b"):
+        client.patch(path, {"metadata": fields}, MERGE)
+        labelled = {"metadata": {**fields, "labels": {"x": "y"}}}
+        assert refused(client.ask("PATCH", path, labelled, content_type=MERGE))
+
+
 def test_a_binding_stays_with_its_role(client: ApiClient) -> None:
     client.user = ADMIN
     made = client.post(BINDINGS, binding("view"))
     answer = client.ask("PUT", f"{BINDINGS}/b", {**made, "roleRef": {**made["roleRef"], "name": "edit"}})
     assert "roleRef" in said(answer, 422)["message"]
+
+
+def test_an_update_creates_a_role_only_with_its_rights_and_the_verb_create(client: ApiClient) -> None:
+    grant_everywhere(client, rule("update", "roles rolebindings", GROUP), rule("get", "pods"))
+    reader = role("s", rule("get", "pods"))
+    assert "cannot create resource" in refused(client.ask("PUT", f"{ROLES}/s", reader))
+    grant(client, BINDINGS, binding("admin"))
+    assert "does not have" in refused(client.ask("PUT", f"{ROLES}/s", role("s", rule("get", "nodes"))))
+    assert "does not have" in refused(client.ask("PUT", f"{BINDINGS}/c", binding("cluster-admin", name="c")))
+    made = said(client.ask("PUT", f"{ROLES}/s", reader), 201)
+    assert made["metadata"]["uid"]
+    said(client.ask("PUT", f"{ROLES}/s", made), 200)
 
 
 # --- aggregation rules -----------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tests.unit.cluster.mini.rest.api_client import (
     deployment,
     node,
     pod,
+    said,
 )
 
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
@@ -134,6 +135,15 @@ def test_an_object_is_replaced(client: ApiClient) -> None:
     assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
+def test_an_update_based_on_version_0_always_wins(client: ApiClient) -> None:
+    """Upstream's e2e tests write the status of nodes so."""
+    made = client.post(MAPS, {"metadata": {"name": "m"}, "data": {"a": "1"}})
+    meta = {**made["metadata"], "resourceVersion": "0"}
+    client.put(f"{MAPS}/m", {**made, "metadata": meta, "data": {"a": "2"}})
+    client.patch(f"{MAPS}/m", {"metadata": {"resourceVersion": "0"}, "data": {"a": "3"}})
+    assert client.get(f"{MAPS}/m")["data"] == {"a": "3"}
+
+
 def test_an_update_of_a_stale_version_is_a_conflict(client: ApiClient) -> None:
     made = client.post(MAPS, config_map("a"))
     client.put(f"{MAPS}/a", {**made, "data": {"x": "1"}})
@@ -145,6 +155,13 @@ def test_an_update_of_a_stale_version_is_a_conflict(client: ApiClient) -> None:
 def test_an_update_without_a_version_overwrites(client: ApiClient) -> None:
     client.post(MAPS, config_map("a"))
     assert client.put(f"{MAPS}/a", config_map("a", x="1"))["data"] == {"x": "1"}
+
+
+def test_an_update_creates_objects_of_some_kinds(client: ApiClient) -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    assert said(client.ask("PUT", f"{leases}/l", {"metadata": {"name": "l"}}), 201)["metadata"]["uid"]
+    assert client.refused("PUT", f"{leases}/l", {"metadata": {"name": "m"}})[0] in (400, 422)
+    assert client.refused("PUT", f"{MAPS}/a", config_map("a"))[:2] == (404, "NotFound")
 
 
 def test_some_kinds_require_the_version_in_an_update(client: ApiClient) -> None:

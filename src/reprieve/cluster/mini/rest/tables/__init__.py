@@ -63,6 +63,7 @@ COLUMNS: Mapping[str, tuple[TableColumn, ...]] = {
     "PodTemplate": workloads.POD_TEMPLATE,
     "Ingress": networking.INGRESS,
     "IngressClass": networking.INGRESS_CLASS,
+    "RuntimeClass": workloads.RUNTIME_CLASS,
     "EndpointSlice": networking.ENDPOINT_SLICE,
     "ResourceClaim": devices.RESOURCE_CLAIM,
     "ResourceSlice": devices.RESOURCE_SLICE,

@@ -131,6 +131,7 @@ CRON_JOB = (
     joined("Containers", "spec.jobTemplate.spec.template.spec.containers", "name", wide=True),
     joined("Images", "spec.jobTemplate.spec.template.spec.containers", "image", wide=True),
 )
+RUNTIME_CLASS = (NAME, text("Handler", "handler"), AGE)
 POD_TEMPLATE = (NAME, joined("Containers", "template.spec.containers", "name"), AGE)
 
 

@@ -1,0 +1,293 @@
+"""Which evictions count, what their events say, and how chains of evictions are reported."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from reprieve.model.effects import Announce, Evict, Nominate, SetCondition, Target
+from reprieve.model.events import EvictionsRead
+from reprieve.model.objects import Pod, PodGroup, ReplicaSet
+from reprieve.model.workloads import PastEviction
+from reprieve.preemption.eligibility import RULES, WithinLimit
+from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.report.decision_documents import decision_of
+from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.hidden_names import without_hidden_names
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision, Limited, Outcome
+from reprieve.scheduler.eviction_chains import EvictionChains
+from reprieve.scheduler.plan_records import ChainContinued
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.scheduler.making import a_node, a_pod, wanting
+from tests.unit.scheduler.serving import Served, served
+
+LIMIT = EvictionLimit(2, 600.0, 1000)
+
+
+def limited(limit: EvictionLimit = LIMIT) -> Settings:
+    return Settings(policies={SCHEDULER_NAME: Policy(rules=(*RULES, WithinLimit(limit)))})
+
+
+def owned(pod: Pod, kind: str = "ReplicaSet", name: str = "web-1", created: float | None = None) -> Pod:
+    owner = {"kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    meta = msgspec.to_builtins(pod.metadata) | {"ownerReferences": [owner]}
+    if created is not None:
+        meta["creationTimestamp"] = datetime.fromtimestamp(created, UTC)
+    return msgspec.structs.replace(pod, metadata=msgspec.convert(meta, type(pod.metadata)))
+
+
+def a_replica_set(name: str = "web-1", deployment: str = "web") -> ReplicaSet:
+    owner = {"kind": "Deployment", "name": deployment, "uid": f"uid-{deployment}", "controller": True}
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1"}
+    return msgspec.convert({"metadata": {**meta, "ownerReferences": [owner]}}, ReplicaSet)
+
+
+def web(name: str, node: str = "n1") -> Pod:
+    return owned(a_pod(name, cpu="4", on=node))
+
+
+def moments(cluster: Served) -> dict[str, list[float]]:
+    return {name: [*found] for name, found in cluster.stage.scheduler._state.evictions.moments.items()}
+
+
+def last(cluster: Served) -> Decision:
+    return cluster.stage.decisions[-1]
+
+
+def told(cluster: Served, reason: str) -> list[str]:
+    return [e.note for e in cluster.take(Announce) if isinstance(e, Announce) and e.reason == reason]
+
+
+def evicted_once(settings: Settings | None = None) -> Served:
+    cluster = served(a_node(), a_replica_set(), web("a"), settings=settings or limited())
+    return cluster.show(a_pod("new", cpu="4", priority=9)).does(Nominate).does(SetCondition)
+
+
+# --- what counts ---------------------------------------------------------------------------------
+
+
+def test_an_eviction_counts_when_it_is_sent() -> None:
+    cluster = evicted_once()
+    assert cluster.wanted(Evict) == ["a"]
+    assert moments(cluster) == {"Deployment/default/web": [0.0]}
+
+
+def test_not_if_it_is_refused() -> None:
+    cluster = evicted_once().fails(Evict)
+    assert moments(cluster) == {}
+
+
+def test_not_if_the_victim_leaves_in_the_same_step() -> None:
+    cluster = served(a_node(), a_replica_set(), web("a"), settings=limited())
+    cluster.show(a_pod("new", cpu="4", priority=9)).does(Nominate)
+    cluster.gone("a")
+    assert moments(cluster) == {}
+
+
+def test_without_a_limit_nothing_is_counted_and_events_name_no_workload() -> None:
+    cluster = evicted_once(Settings())
+    assert moments(cluster) == {}
+    cluster.does(Evict)
+    (note,) = told(cluster, "Preempted")
+    assert note.endswith(")")
+
+
+def test_the_event_of_a_victim_names_its_workload() -> None:
+    cluster = evicted_once().does(Evict)
+    (note,) = told(cluster, "Preempted")
+    assert note.endswith("; counts as an eviction of Deployment default/web")
+
+
+def a_group(name: str = "g") -> PodGroup:
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "1"}
+    return msgspec.convert({"metadata": meta, "spec": {"disruptedWhole": True}}, PodGroup)
+
+
+def test_a_group_is_counted_once_and_named() -> None:
+    member: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    pods = [a_pod(f"m{i}", cpu="2", on="n1", **member) for i in range(2)]
+    cluster = served(a_node(), a_group(), *pods, settings=limited())
+    cluster.show(a_pod("new", cpu="4", priority=9)).does(Nominate).does(SetCondition).does(SetCondition)
+    assert cluster.wanted(Evict) == ["m0", "m1"]
+    assert moments(cluster) == {"PodGroup/default/g": [0.0]}
+    cluster.does(Evict)
+    wanted = "; counts once with all of PodGroup default/g as an eviction of PodGroup default/g"
+    assert [note.endswith(wanted) for note in told(cluster, "Preempted")] == [True, True]
+
+
+def test_a_clock_that_is_put_back_prolongs_no_protection() -> None:
+    cluster = evicted_once()
+    cluster.stage.now = -1000.0
+    cluster.stage.happens()
+    assert moments(cluster) == {"Deployment/default/web": [-1000.0]}
+
+
+# --- what is waited for --------------------------------------------------------------------------
+
+
+def twice(at: float = 0.0) -> Served:
+    evictions = tuple(
+        PastEviction(workload="Deployment/default/web", key=f"uid-{i}", at=at + i) for i in range(2)
+    )
+    cluster = served(settings=limited())
+    cluster.stage.happens(EvictionsRead(evictions, since=-600.0))
+    return cluster.show(a_node(), a_replica_set(), web("a"))
+
+
+def test_a_demand_is_told_the_workload_and_the_moment() -> None:
+    cluster = twice().show(a_pod("new", cpu="4", priority=9))
+    decision = last(cluster)
+    assert (decision.outcome, decision.retry_at) == (Outcome.UNSCHEDULABLE, 600.0)
+    assert decision.eviction is not None
+    assert decision.eviction.because.code == "EvictionLimit"
+    assert decision.eviction.limited == (Limited("Deployment/default/web", 1, 2, 600.0),)
+    text = "\n".join(line.text for line in decision_lines(decision))
+    assert "evicted 2 times within 10 min (evictionLimit) is protected until 00:10:00 UTC" in text
+
+
+def test_programs_read_it_and_read_it_again() -> None:
+    decision = last(twice().show(a_pod("new", cpu="4", priority=9)))
+    document = decision_json(decision)
+    assert document["eviction"]["limited"] == [
+        {
+            "workload": "Deployment/default/web",
+            "pods": 1,
+            "evictions": 2,
+            "until": "1970-01-01T00:10:00.000Z",
+        }
+    ]
+    again = decision_of(document)
+    assert again.eviction == decision.eviction
+
+
+def test_a_reader_without_rights_reads_no_name() -> None:
+    decision = last(twice().show(a_pod("new", cpu="4", priority=9)))
+    for shown in (
+        without_hidden_names(decision, lambda kind, namespace: False),
+        without_hidden_names(
+            replace(decision, demand=of_another_kind(decision)), lambda kind, _: kind == "X"
+        ),
+    ):
+        assert shown.eviction is not None
+        assert [one.workload for one in shown.eviction.limited] == ["Deployment/"]
+
+
+def of_another_kind(decision: Decision) -> Target:
+    return msgspec.structs.replace(decision.demand, kind="X")
+
+
+def test_it_preempts_at_that_moment_and_not_before() -> None:
+    cluster = twice().show(a_pod("new", cpu="4", priority=9))
+    cluster.stage.after(599.9)
+    assert cluster.wanted(Nominate) == []
+    cluster.stage.after(0.1)
+    assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 600.0)
+
+
+def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
+    """The eviction on one node makes the limit, and a pod that wants to grow on another waits: what happens
+    on the first node alone would not wake it."""
+    policy = Policy(
+        rules=(*RULES, WithinLimit(EvictionLimit(1, 600.0, 1000))),
+        resizes=DeferredResizes(Accounting.KUBELET),
+    )
+    growing = wanting(a_pod("growing", cpu="2", priority=9, on="n2"), "4")
+    nodes = [a_node(f"n{i}", cpu=cpu, labels={"which": f"n{i}"}) for i, cpu in ((1, "4"), (2, "6"))]
+    settings = Settings(policies={SCHEDULER_NAME: policy})
+    cluster = served(*nodes, a_replica_set(), web("a"), web("b", "n2"), settings=settings)
+    cluster.show(a_pod("new", cpu="4", priority=9, nodeSelector={"which": "n1"}))
+    cluster.does(Nominate).does(SetCondition).show(growing)
+    assert (last(cluster).demand.name, last(cluster).retry_at) == ("growing", 600.0)
+    cluster.stage.after(20.0)
+    cluster.fails(Evict)
+    preempts = [d for d in cluster.stage.decisions if d.outcome is Outcome.PREEMPTS]
+    assert [(d.demand.name, d.at) for d in preempts] == [("new", 0.0), ("growing", 20.0)]
+
+
+# --- chains --------------------------------------------------------------------------------------
+
+
+def replaced(created: float) -> Served:
+    """A pod evicts one of web, whose replacement, made at this time, evicts one of a Job."""
+    batch = owned(a_pod("batch-a", cpu="4", priority=-5, on="n2"), "Job", "batch")
+    here: dict[str, Any] = {"nodeSelector": {"which": "n1"}}
+    nodes = [a_node(f"n{i}", labels={"which": f"n{i}"}) for i in (1, 2)]
+    cluster = served(*nodes, a_replica_set(), web("a"), batch, settings=Settings())
+    cluster.stage.now = 100.5
+    cluster.show(a_pod("new", cpu="4", priority=9, **here)).comes_true()
+    return cluster.show(owned(a_pod("b", cpu="4"), created=created))
+
+
+def test_the_replacement_of_a_victim_continues_a_chain() -> None:
+    cluster = replaced(created=100.0).does(Nominate).does(SetCondition)
+    assert cluster.wanted(Evict) == ["batch-a"]
+    assert [record.depth for record in cluster.stage.records if isinstance(record, ChainContinued)] == [2]
+    (note,) = told(cluster, "EvictionChain")
+    assert note.startswith("evicts pods though it replaces a pod that was evicted itself: depth 2 in a chain")
+
+
+def test_and_its_victims_replacement_continues_it_further() -> None:
+    cluster = replaced(created=101.0).comes_true()
+    third = owned(a_pod("third", cpu="4", priority=-9, on="n3"), "Job", "low")
+    cluster.show(a_node("n3", labels={"which": "n3"}), third)
+    cluster.show(owned(a_pod("batch-b", cpu="4", priority=-5), "Job", "batch", created=101.0)).comes_true()
+    assert [record.depth for record in cluster.stage.records if isinstance(record, ChainContinued)] == [2, 3]
+
+
+def test_a_pod_that_waited_before_replaces_none() -> None:
+    cluster = replaced(created=99.0).comes_true()
+    assert [record for record in cluster.stage.records if isinstance(record, ChainContinued)] == []
+    assert told(cluster, "EvictionChain") == []
+
+
+def test_chains_are_forgotten() -> None:
+    chains = EvictionChains()
+    chains.note(["Job/team/a"], 1, 0.0)
+    assert chains.depth_for("Job/team/a", [5.0], 3599.0) == 2
+    assert chains.depth_for("Job/team/a", [5.0], 3600.0) == 1
+    chains.note(["Job/team/b"], 1, 3600.0)
+    assert len(chains) == 1
+    chains.note((f"Job/team/{i}" for i in range(10_000)), 1, 3600.0)
+    assert len(chains) == 4096
+
+
+# --- after a restart -----------------------------------------------------------------------------
+
+
+def test_what_events_say_counts_once_with_what_marks_say() -> None:
+    before = evicted_once().does(Evict)
+    noted = PastEviction(workload="Deployment/default/web", key="uid-a", at=0.0)
+    scheduler = Scheduler(limited())
+    scheduler.observe([EvictionsRead((noted,), since=-600.0)], 0.0)
+    after = served(*before.objects.values(), scheduler=scheduler)
+    assert moments(after) == {"Deployment/default/web": [0.0]}
+
+
+@pytest.mark.parametrize("at", [-600.0, -601.0])
+def test_what_has_left_the_window_is_not_read(at: float) -> None:
+    assert moments(twice(at - 1)) == {}
+
+
+def test_a_new_leader_names_the_workload_of_a_victim_that_still_terminates() -> None:
+    """The first died before it wrote the event."""
+    cluster = evicted_once().does(Evict).restarted()
+    (note,) = told(cluster, "Preempted")
+    assert note.endswith("; counts as an eviction of Deployment default/web")
+
+
+def test_a_new_leader_that_finishes_a_group_names_it_and_counts_it_once() -> None:
+    member: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
+    pods = [a_pod(f"m{i}", cpu="2", on="n1", **member) for i in range(2)]
+    cluster = served(a_node(), a_group(), *pods, settings=limited())
+    cluster.show(a_pod("new", cpu="4", priority=9)).does(Nominate).does(SetCondition).does(SetCondition)
+    cluster = cluster.restarted()
+    assert cluster.wanted(Evict) == ["m0", "m1"]
+    assert moments(cluster) == {"PodGroup/default/g": [0.0]}
+    cluster.does(Evict)
+    wanted = "; counts once with all of PodGroup default/g as an eviction of PodGroup default/g"
+    assert [note.endswith(wanted) for note in told(cluster, "Preempted")] == [True, True]
