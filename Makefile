@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 DIR ?= tests/reference/observed
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.installed
+STAMP := $(VENV)/.installed-tools
 KUBECTL := $(VENV)/.kubectl
 
 .DEFAULT_GOAL := help
@@ -11,15 +12,19 @@ KUBECTL := $(VENV)/.kubectl
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-venv: $(STAMP)  ## the virtual environment, made again when the lock or the project file changes
+venv: $(STAMP)  ## the virtual environment with all tools, made again when a lock or the project file changes
 
-$(STAMP): requirements.lock pyproject.toml
+# What running needs, and no more: a demo should not wait for type checkers.
+$(RUNS): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Reprieve needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with PYTHON=…, as in 'make $(or $(MAKECMDGOALS),venv) PYTHON=python3.12'." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing what requirements.lock pins into $(VENV)"
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python deploy/install.py requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMP): requirements-dev.lock $(RUNS)
+	@$(BIN)/python deploy/install.py requirements-dev.lock
 	@touch $@
 
 # For the end-to-end tests: pinned like everything else, without root.
@@ -28,7 +33,7 @@ $(KUBECTL): tests/e2e/kubectl.lock | $(STAMP)
 	@$(BIN)/python -m tests.e2e.install_kubectl
 	@touch $@
 
-demo: venv  ## place a few pods in a small cluster, and say why they went there
+demo: $(RUNS)  ## scenes that show what Reprieve does
 	@$(BIN)/reprieve demo $(ARGS)
 
 test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
@@ -60,9 +65,9 @@ PIN = .venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest -
 lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARGS=--upgrade
 	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7
-	@$(PIN) --extra dev $(ARGS) -o requirements.lock pyproject.toml
-	@# The image needs less: no tools, but the build backend.
-	@echo setuptools | $(PIN) --upgrade --constraint requirements.lock -o deploy/requirements.lock pyproject.toml -
+	@$(PIN) --extra dev $(ARGS) -o requirements-dev.lock pyproject.toml
+	@# Running needs less: no tools, but the build backend.
+	@echo setuptools | $(PIN) --upgrade --constraint requirements-dev.lock -o requirements.lock pyproject.toml -
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .venv-lock build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

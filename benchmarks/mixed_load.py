@@ -75,8 +75,8 @@ async def up(nodes: int) -> AsyncIterator[tuple[int, Path]]:
     assert process.stdout is not None
     try:
         async for line in process.stdout:
-            if line.strip().endswith(b"/kubeconfig"):
-                yield process.pid, Path(line.strip().decode())
+            if line.strip().startswith(b"export KUBECONFIG="):
+                yield process.pid, Path(line.strip().decode().partition("=")[2])
                 break
     finally:
         process.send_signal(signal.SIGINT)

@@ -15,15 +15,15 @@ def entries(lock: str) -> dict[str, str]:
 
 
 def test_the_lock_of_the_image_is_a_part_of_the_lock() -> None:
-    every = entries((ROOT / "requirements.lock").read_text())
-    image = entries((DEPLOY / "requirements.lock").read_text())
+    every = entries((ROOT / "requirements-dev.lock").read_text())
+    image = entries((ROOT / "requirements.lock").read_text())
     assert {name: every.get(name) for name in image} == image, "make lock"
 
 
 def test_the_lock_of_the_image_has_what_the_package_needs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split(r"[<>=]", text)[0].lower() for text in project["dependencies"]}
-    assert needed <= entries((DEPLOY / "requirements.lock").read_text()).keys()
+    assert needed <= entries((ROOT / "requirements.lock").read_text()).keys()
 
 
 def test_the_tag_is_the_version() -> None:

@@ -24,7 +24,10 @@ if os.environ.get("KUBECONFIG_CONTRACT"):
     STAGES["real"] = on_a_real_server
 
 DECISION = re.compile(r"\(decision (d-\w+)\)")
-VICTIM = re.compile(r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)")
+VICTIM = re.compile(
+    r"Preempted by (pod|podgroup) [\w-]+ on node [\w-]+(, with all of PodGroup [\w-]+)?: the preemptor's "
+    r"priority is \d+ \(decision d-\w+\); more: reprieve why pod/[\w-]+ -n [\w-]+"
+)
 
 
 @pytest.fixture(params=STAGES)
@@ -85,7 +88,8 @@ async def they_give_way(theatre: Theatre, pods: Pods, demand: Json, waiting: Ite
         assert pod["metadata"]["deletionGracePeriodSeconds"] == grace
         (note,) = await until_noted(theatre, pod, "Preempted")
         assert VICTIM.fullmatch(note), note
-        assert demand["metadata"]["uid"] in note
+        near = pod["metadata"]["namespace"] == demand["metadata"]["namespace"]
+        assert demand["metadata"]["name" if near else "uid"] in note
         decisions |= {*DECISION.findall(note)}
     assert len(decisions) == 1
     nodes, names = {node_of(pods[name]) for name in leaving(pods)}, [*waiting]

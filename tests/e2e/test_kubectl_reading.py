@@ -26,16 +26,17 @@ def test_what_there_is(kubectl: Kubectl) -> None:
     assert "scheduling.k8s.io/v1alpha2" in kubectl("api-versions").splitlines()
 
 
-def test_a_table_that_tells_of_priority_node_and_group(kubectl: Kubectl) -> None:
+def test_the_table_of_pods_is_kubectls_and_the_wide_one_tells_of_priority_and_group(kubectl: Kubectl) -> None:
     kubectl.apply(pod("a"))
     kubectl("wait", "--for=condition=Ready", "pod/a", "--timeout=20s")
     head, row = kubectl("get", "pods").splitlines()
-    assert head.split() == ["NAME", "READY", "STATUS", "PRIORITY", "NODE", "GROUP", "AGE"]
-    name, ready, status, priority, node, group, _ = row.split()
-    assert (name, ready, status, priority, group) == ("a", "1/1", "Running", "0", "<none>")
+    assert head.split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert row.split()[:4] == ["a", "1/1", "Running", "0"]
+    wide, row = kubectl("get", "pods", "-o", "wide").splitlines()
+    assert wide.split()[5:] == ["IP", "NODE", "NOMINATED", "NODE", "READINESS", "GATES", "PRIORITY", "GROUP"]
+    *_, node, nominated, gates, priority, group = row.split()
+    assert (nominated, gates, priority, group) == ("<none>", "<none>", "0", "<none>")
     assert node.startswith("cpu-")
-    wide = kubectl("get", "pods", "-o", "wide").splitlines()[0]
-    assert "NOMINATED NODE" in wide
     everywhere = kubectl("get", "pods", "--all-namespaces").splitlines()
     assert everywhere[0].startswith("NAMESPACE")
 

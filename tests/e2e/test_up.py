@@ -1,12 +1,16 @@
 """`reprieve up`: its output and exit codes."""
 
+import os
+import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
+from tests.e2e.install_kubectl import HERE
+from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl, cluster_up, kubeconfig_in, pod, process_of
 
 NODE = """
 kind: Node
@@ -88,3 +92,70 @@ def test_a_file_that_is_no_node(tmp_path: Path, text: str, sentence: str) -> Non
     done = refused("--shape", str(file))
     assert done.returncode == 1
     assert sentence in done.stderr
+
+
+def typed(commands: list[str], home: Path) -> list[str]:
+    """The output of commands that are typed one after the other into one shell, after `cluster_up`."""
+    paths = [str(Path(REPRIEVE).parent), str(HERE.parent), os.environ["PATH"]]
+    environment = {**os.environ, "HOME": str(home), "PATH": os.pathsep.join(paths)}
+    marked = [f"{command}\necho ==" for command in commands]
+    done = subprocess.run(
+        ["sh"],
+        input="\n".join(marked),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=PATIENCE,
+    )
+    assert not done.stderr, done.stderr
+    return done.stdout.split("==\n")
+
+
+def test_the_example_works_as_it_is_typed(home: Path) -> None:
+    with process_of("--nodes", "2", "-v") as process:
+        assert process.stdout is not None
+        printed = [next(process.stdout) for _ in range(9)]
+        commands = [line.strip() for line in printed if line.startswith("  ")]
+        export, nodes, preempt, explain = commands
+        ready = "kubectl wait --for=condition=Ready pod/urgent --timeout=20s > /dev/null"
+        outputs = typed([export, nodes, preempt, ready, explain, "kubectl get --raw /metrics"], home)
+        process.send_signal(signal.SIGINT)
+        _, log = process.communicate(timeout=PATIENCE)
+    assert "cpu-1" in outputs[1]
+    assert "pod/urgent created" in outputs[2]
+    assert outputs[4].startswith("Pod default/batch was preempted on cpu-0 at ")
+    assert "Preemptor    Pod default/urgent. Its priority is 1000, the victim's is 0." in outputs[4]
+    assert "scheduler_preemption_victims_count 1.0" in outputs[5]
+    assert "Pod default/urgent: Preempts decision=d-" in log
+    assert "victims=Pod/default/batch" in log
+
+
+def test_a_cluster_that_is_killed_leaves_no_token_behind() -> None:
+    with process_of("--nodes", "0") as process:
+        assert process.stdout is not None
+        kubeconfig = kubeconfig_in(process.stdout)
+        assert kubeconfig.exists()
+        process.kill()
+        process.wait(PATIENCE)
+    until = time.monotonic() + PATIENCE
+    while kubeconfig.parent.exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_configuration_for_its_scheduler(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    file.write_text(f"{head}profiles: [{{schedulerName: mine}}]\n")
+    with process_of("--nodes", "1", "--config", str(file)) as process:
+        assert process.stdout is not None
+        kubectl = Kubectl(kubeconfig_in(process.stdout), home)
+        kubectl.apply(pod("other"), pod("own", schedulerName="mine"))
+        kubectl("wait", "--for=condition=Ready", "pod/own", "--timeout=20s")
+        assert kubectl("get", "pod", "other", "-o", "jsonpath={.spec.nodeName}") == ""
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert told.startswith(f"Warning: {file}: no profile is for default-scheduler: pods ")
+    file.write_text(f"{head}profile: []\n")
+    assert refused("--config", str(file)).stderr.startswith(f"Error: {file}: profile: ")

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def cluster_killed(*flags: str) -> Iterator[Path]:
 @contextmanager
 def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
     """However it ends, nothing stays. ``room``: bytes that a file may have, if the disk is full."""
-    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", *flags]
+    command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", "--job-seconds", "3600", *flags]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room or soft, hard))  # the process inherits it
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -59,8 +60,8 @@ def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
 
 def kubeconfig_in(lines: Iterable[str]) -> Path:
     for line in lines:
-        if line.strip().endswith("/kubeconfig"):
-            return Path(line.strip())
+        if line.strip().startswith("export KUBECONFIG="):
+            return Path(shlex.split(line)[1].partition("=")[2])
     raise AssertionError("reprieve up ended before it said where its kubeconfig is")
 
 

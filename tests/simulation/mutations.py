@@ -34,6 +34,7 @@ def unit(test: str) -> tuple[str, ...]:
 
 
 WHOLE = unit("test_whole_units.py")
+IMPROVING = unit("test_improving.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is not withdrawn",
-        "scheduler/plan_driver.py",
-        '    withdrawn = tuple(Nominate(pod, "") for pod in waiting)\n',
-        "    withdrawn: tuple[Effect, ...] = ()\n",
+        "scheduler/nomination_withdrawal.py",
+        '    return tuple(Nominate(pod, "") for pod in pods)\n',
+        "    return ()\n",
         STATES,
     ),
     Mutation(
@@ -118,9 +119,9 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer that was lost and is not asked for again",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or",
-        "                if",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or",
+        "            if",
         STATES,
     ),
     Mutation(
@@ -174,6 +175,13 @@ MUTATIONS = (
         WHOLE,
     ),
     Mutation(
+        "a group is left in part: a pod stays that a watch shows when a victim counts as stuck",
+        "scheduler/unit_driver.py",
+        "else partial(state.is_past, now=now)\n",
+        "else state.is_over\n",
+        WHOLE,
+    ),
+    Mutation(
         "a group is left in part: members whose room is not needed stay",
         "scheduler/handover.py",
         "    return (Evict(victim) for victim in handover.victims if victim not in handover.gone)",
@@ -182,9 +190,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a delete whose answer was lost is not sent again without its plan",
-        "scheduler/core.py",
-        "                if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
-        "                if state.plans.must_know(effect):\n",
+        "scheduler/unknown_outcomes.py",
+        "            if state.plans.must_know(effect) or unit_driver.must_know(state, effect):\n",
+        "            if state.plans.must_know(effect):\n",
         WHOLE,
     ),
     Mutation(
@@ -319,21 +327,21 @@ MUTATIONS = (
     Mutation(
         "a nomination that outlives the place: its pod goes elsewhere",
         "scheduler/binding.py",
-        "    state.unreserve([assumed.pod], context.requester.key, now)\n",
+        "    unreserve(state, [assumed.pod], context.requester.key, now)\n",
         "",
         unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
     ),
     Mutation(
         "a nomination that outlives its plan",
-        "scheduler/plan_driver.py",
-        "    state.unreserve(waiting, key, now)\n",
+        "scheduler/nomination_withdrawal.py",
+        "    unreserve(state, pods, key, now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
     Mutation(
         "a nomination that outlives its pod",
         "scheduler/enqueueing.py",
-        "    state.unreserve([pod], key, now)\n",
+        "    unreserve(state, [pod], key, now)\n",
         "",
         unit("ledger/test_victims.py"),
     ),
@@ -355,7 +363,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
-        "scheduler/plan_driver.py",
+        "scheduler/nomination_withdrawal.py",
         "            nominations.cleared(pod)\n",
         "            pass\n",
         unit("test_preemption_backoff.py::test_room_that_is_free_it_may_have_at_once"),
@@ -450,6 +458,62 @@ MUTATIONS = (
         "                if kind is PodDisruptionBudget:\n                    self._budget_lag.shown(key)\n",
         "",
         unit("ledger/test_budget_lag.py::test_a_budget_that_is_gone_counts_nothing_any_more"),
+    ),
+    Mutation(
+        "a wait for a better plan that outlives its demand",
+        "scheduler/plan_driver.py",
+        "    state.improvements.end(key)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "a reservation that was never written is cleared in the cluster",
+        "scheduler/nomination_withdrawal.py",
+        "in waiting if nomination.reason is not NominationReason.FIRST_PLAN)",
+        "in waiting)",
+        IMPROVING,
+    ),
+    Mutation(
+        "a first plan keeps its room on a node that is gone",
+        "scheduler/plan_driver.py",
+        "        state.ledger.nominations.withdraw(pod)\n",
+        "        pass\n",
+        IMPROVING,
+    ),
+    Mutation(
+        "a better plan that nothing waits for any more until patience ends",
+        "scheduler/core.py",
+        "                if key is not None:\n                    state.queue.again(key)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "patience that never ends",
+        "scheduler/deciding.py",
+        "    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "a proof that is claimed for a room that has changed",
+        "preemption/least_disturbance/deferral.py",
+        "if one.model == fingerprint)",
+        "if one.model)",
+        IMPROVING,
+    ),
+    Mutation(
+        "a member takes an unwritten reservation along to another demand",
+        "scheduler/nomination_withdrawal.py",
+        "        unreserve(state, [pod], left, now)\n",
+        "        state.ledger.nominations.move(pod)\n",
+        IMPROVING,
+    ),
+    Mutation(
+        "a better plan is asked for again and again",
+        "scheduler/deciding.py",
+        "    if deferral.asked and improving is None:\n",
+        "    if deferral.asked:\n",
+        IMPROVING,
     ),
     Mutation(
         "an eviction limit whose end wakes no demand",

@@ -25,20 +25,27 @@ from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.cluster.mini.rest.non_resource_paths import Page
 from reprieve.cluster.mini.snapshot_restore import SnapshotError
 from reprieve.cluster.mini.sqlite_backend import StorageError
 from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
+from reprieve.model.resources import milli
+from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.loop import Loop, ignore
+from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 
 # Commands import no side of a cluster: what they need of this one, they import from here.
 __all__ = [
+    "DEFAULT_SCHEDULER",
     "SHAPES",
+    "FreeNode",
     "LocalCluster",
     "MiniCluster",
     "SnapshotError",
@@ -49,7 +56,11 @@ __all__ = [
     "cluster_in_process",
     "cluster_up",
     "submit",
+    "usual_configuration",
 ]
+
+DEFAULT_SCHEDULER = "default-scheduler"  # the name that pods have that name no scheduler
+METRICS_PATH = "/metrics"
 
 
 @asynccontextmanager
@@ -92,17 +103,35 @@ def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) 
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """A cluster that has just started, and how many objects of a snapshot it left out, by kind."""
+    """A cluster that has just started, and how many objects of a snapshot it left out, by kind.
+
+    ``free``: a node on which an example can run; None if pods run already, or no node takes any pod.
+    """
 
     address: str
     nodes: int
     left_out: Mapping[str, int]
+    free: "FreeNode | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreeNode:
+    name: str
+    milli_cpu: int
+
+
+def usual_configuration() -> config.Configuration:
+    """A scheduler that also takes the pods of default-scheduler."""
+    profiles = [{"schedulerName": name} for name in ("reprieve", DEFAULT_SCHEDULER)]
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return config.parse_configuration({**head, "profiles": profiles})
 
 
 @asynccontextmanager
 async def cluster_up(
     wanted: LocalCluster,
     complain: Callable[[str], None],
+    configured: config.Configuration | None = None,
     *,
     scheduled: bool,
     feature_gates: str = "",
@@ -112,18 +141,17 @@ async def cluster_up(
     ``feature_gates``: `A=true,B=false`, for its API server and for its scheduler; raises an
     InvalidConfigurationError. What is not named is on.
 
-    Its scheduler also takes the pods of default-scheduler. A cluster with a data directory has a journal;
-    ``complain`` gets a sentence when the journal can no longer be written.
+    ``configured``: of its scheduler; by default it also takes the pods of default-scheduler. A cluster with a
+    data directory has a journal; ``complain`` gets a sentence when the journal can no longer be written.
+    Recent decisions are in memory in any case, within bounds.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
     gates = config.parse_feature_gates(feature_gates, EVERYTHING)
-    profiles = [{"schedulerName": name} for name in ("reprieve", "default-scheduler")]
-    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    configured = config.parse_configuration({**head, "profiles": profiles})
+    configured = configured or usual_configuration()
     kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-    recent = RecentDecisions()
-    pages = {DECISIONS_PATH: partial(decisions_for, recent)} if scheduled else {}
+    recent, telemetry = RecentDecisions(), Telemetry()
+    pages = _pages(recent, telemetry) if scheduled else {}
     async with served(replace(wanted, features=features_of(gates)), pages) as there:
         cluster = there.cluster
 
@@ -131,16 +159,38 @@ async def cluster_up(
             """With a new scheduler after each failure; in the journal, each is a run of its own."""
             with journal_in(kept, configured, gates, complain) as journal:
                 settings = settings_of(configured, gates)
-                machine = watched(Scheduler(settings), cluster.clock, journal=journal, others=(recent,))
+                others = (DecisionLog(), recent)
+                machine = watched(Scheduler(settings), cluster.clock, telemetry, journal, others)
                 remembering = with_history(cluster, cluster.clock, settings)
-                loop = Loop(machine, remembering, cluster.clock, limits=limits_of(gates))
+                limits, solver = limits_of(gates), WorkerProcess()
+                loop = Loop(machine, remembering, cluster.clock, limits=limits, solver=solver)
                 async with loop.running():
                     await asyncio.Event().wait()
 
         with _entered(wanted, there.address):
             if scheduled:
                 cluster.supervisor.start("scheduler", schedule)
-            yield Up(there.address, len(cluster.store.list(("nodes",)).items), there.left_out)
+            nodes = cluster.list("Node")
+            free = None if cluster.list("Pod") else _free_node(nodes)
+            yield Up(there.address, len(nodes), there.left_out, free)
+
+
+def _pages(recent: RecentDecisions, telemetry: Telemetry) -> dict[str, Page]:
+    return {
+        DECISIONS_PATH: Page(partial(decisions_for, recent)),
+        METRICS_PATH: Page(lambda _query, _may_get: telemetry.text(), CONTENT_TYPE),
+    }
+
+
+def _free_node(nodes: Iterable[Json]) -> FreeNode | None:
+    """The first one with room that takes any pod."""
+    for node in nodes:
+        cpu = milli(node.get("status", {}).get("allocatable", {}).get("cpu", "0")) or 0
+        labels = node["metadata"].get("labels", {})
+        is_open = not node.get("spec", {}).get("taints") and not node.get("spec", {}).get("unschedulable")
+        if cpu > 0 and is_open and labels.get("kubernetes.io/hostname") == node["metadata"]["name"]:
+            return FreeNode(node["metadata"]["name"], cpu)
+    return None
 
 
 def features_of(gates: config.Gates) -> Features:

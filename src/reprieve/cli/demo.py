@@ -1,23 +1,26 @@
-"""`reprieve demo`: a few scenes, or the user's own pods in the user's own cluster.
+"""`reprieve demo`: a few scenes; with files of the user, what `reprieve whatif` says.
 
 Knows the names of the scenes, and nothing of their content.
 """
 
+import os
 import sys
+import termios
 import time
+import tty
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import click
 
-from reprieve.cli.scenes import SCENES, ScenePacing
-from reprieve.cli.terminal import note, prompt, show
-from reprieve.cli.text_files import STDIN
+from reprieve.cli.scenes import SCENES, DemoEndedError, ScenePacing, SceneSkippedError
+from reprieve.cli.terminal import note, prompt
+from reprieve.cli.terminal import show_fitting as show
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
-UNREADABLE, FITS_NOWHERE = 1, 20
 BREATH_SECONDS = 0.15
 
 
@@ -37,12 +40,13 @@ BREATH_SECONDS = 0.15
     "filenames",
     multiple=True,
     metavar="FILE",
-    help="Place the pods of this file; `-` for stdin. May be repeated.",
+    help="Ask about the pods of this file, as `whatif -f` does; `-` for stdin. May be repeated.",
 )
 @click.option(
     "--cluster",
     metavar="FILE",
-    help="Place them in this cluster: the output of 'kubectl get nodes,pods -A -o yaml'.",
+    help="Ask about them in this cluster: the output of 'kubectl get nodes,pods -A -o yaml'. "
+    "Default: that of the scene placement.",
 )
 @click.option(
     "--speed",
@@ -50,7 +54,7 @@ BREATH_SECONDS = 0.15
     metavar="N",
     help="Play N simulated seconds per second. Default: as fast as possible.",
 )
-@click.option("--no-input", is_flag=True, help="Do not wait for Enter between steps.")
+@click.option("--no-input", is_flag=True, help="Do not wait for a key between steps.")
 @click.pass_context
 def demo(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
@@ -62,63 +66,80 @@ def demo(  # noqa: PLR0913, PLR0917  one for each flag
 ) -> None:
     """Show what Reprieve does, in a few scenes.
 
-    With -f or --cluster it places your own pods instead. Nothing is changed in any cluster.
-
-    Exit codes with your own pods: 0 if all fit, 20 if a pod fits on no node, 1 if an object could not be
-    read.
+    With -f it answers as `reprieve whatif` does, for your own pods: nothing is changed in any cluster. Output
+    and exit codes are those of that command.
     """
-    own = [name for name in (cluster, *filenames) if name is not None]
-    pace = replace(pace_for(no_input or STDIN in own), speed=speed)
-    if not own:
+    if cluster is None and not filenames:
+        pace = replace(pace_for(no_input), speed=speed)
         play_scenes(scenes or tuple(SCENES), pace, ctx.command_path)
         return
-    if set(scenes) - {"placement"}:
-        raise click.UsageError("--scene: expected placement, the only scene for -f and --cluster")
-    ctx.exit(place_own(cluster, filenames, pace))
+    if not filenames:
+        raise click.UsageError("--cluster: expected -f FILE, too: the pods to ask about")
+    if scenes:
+        raise click.UsageError("--scene: expected no -f and no --cluster beside it")
+    _ask_about(cluster, filenames)
+
+
+def _ask_about(cluster: str | None, filenames: tuple[str, ...]) -> NoReturn:
+    from reprieve.cli.scenes.placement import BUILT_IN
+    from reprieve.cli.whatif import whatif
+
+    files = [word for name in filenames for word in ("-f", name)]
+    sys.exit(whatif.main(["--from", cluster or BUILT_IN, *files], "reprieve whatif", standalone_mode=False))
 
 
 def play_scenes(names: tuple[str, ...], pace: ScenePacing, command: str) -> None:
-    for number, name in enumerate(names, start=1):
-        if number > 1:
-            pace.wait("the next scene")
-            show([BLANK])
-        show([TextLine(f"Scene {number} of {len(names)}: {name}", LineStyle.HEADING), BLANK])
-        play: Callable[[ScenePacing, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
-        play(pace, command)
+    try:
+        for number, name in enumerate(names, start=1):
+            if number > 1:
+                _wait_for_scene(pace)
+            show([TextLine(f"Scene {number} of {len(names)}: {name}", LineStyle.HEADING), BLANK])
+            play: Callable[[ScenePacing, str], None] = import_module(f"reprieve.cli.scenes.{name}").play
+            try:
+                play(pace, command)
+            except* SceneSkippedError:
+                show([BLANK])
+    except* DemoEndedError:
+        show([BLANK])
 
 
-def place_own(cluster: str | None, filenames: tuple[str, ...], pace: ScenePacing) -> int:
-    """Places the pods of the files; returns the exit code."""
-    from reprieve.cli.scenes.placement import place_all, set_scene
-
-    scene = set_scene(cluster, filenames)
-    for sentence in scene.errors:
-        note(f"Error: {sentence}")
-    if not len(scene.view.nodes):
-        raise click.ClickException(f"{cluster}: expected at least one node")
-    if filenames and not scene.pending:
-        if scene.errors:
-            return UNREADABLE  # they say why there is no such pod
-        raise click.ClickException(f"{', '.join(filenames)}: expected at least one pod without a node")
-    all_fit = place_all(scene, pace)
-    if scene.errors:
-        return UNREADABLE
-    return 0 if all_fit else FITS_NOWHERE
+def _wait_for_scene(pace: ScenePacing) -> None:
+    with suppress(SceneSkippedError):  # it ends anyway
+        pace.wait("the next scene")
+    show([BLANK])
 
 
 # --- pacing --------------------------------------------------------------------------------------
 
 
 def pace_for(alone: bool) -> ScenePacing:
-    """Pauses only on a terminal: output to a file or a pipe must not wait for Enter."""
+    """Pauses only on a terminal: output to a file or a pipe must not wait for a key."""
     if alone or not is_terminal(sys.stdin) or not is_terminal(sys.stdout):
         return ScenePacing(lambda _: None, lambda: None)
-    return ScenePacing(wait_for_enter, lambda: time.sleep(BREATH_SECONDS))
+    return ScenePacing(wait_for_key, lambda: time.sleep(BREATH_SECONDS))
 
 
-def wait_for_enter(what: str) -> None:
-    prompt(f"Press Enter for {what}. ")
-    sys.stdin.readline()
+def wait_for_key(what: str) -> None:
+    """Raises SceneSkippedError or DemoEndedError if that is what the key asks for."""
+    prompt(f"n: skip the scene, q: end, any other key: {what}. ")
+    key = _key()
+    note("")
+    match key:
+        case "q" | "Q" | "":
+            raise DemoEndedError
+        case "n" | "N":
+            raise SceneSkippedError
+
+
+def _key() -> str:
+    """One key, without waiting for Enter; Ctrl-C is a signal as ever. Empty if the terminal is gone."""
+    file = sys.stdin.fileno()
+    before = termios.tcgetattr(file)
+    try:
+        tty.setcbreak(file)
+        return os.read(file, 1).decode(errors="replace").replace("\x04", "")
+    finally:
+        termios.tcsetattr(file, termios.TCSADRAIN, before)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -5,12 +5,14 @@ only if stdout is a terminal and NO_COLOR is not set.
 """
 
 import os
+import sys
 from collections.abc import Iterable
+from shutil import get_terminal_size
 
 import click
 
 from reprieve.model.formatting import visible
-from reprieve.report.text_layout import LineStyle, TextLine
+from reprieve.report.text_layout import LineStyle, TextLine, folded
 
 
 def show(lines: Iterable[TextLine]) -> None:
@@ -18,6 +20,12 @@ def show(lines: Iterable[TextLine]) -> None:
     color = False if os.environ.get("NO_COLOR") else None
     for line in lines:
         click.echo(styled(line), color=color)
+
+
+def show_fitting(lines: Iterable[TextLine]) -> None:
+    """On a terminal, lines are folded to its width; elsewhere they stay whole, for grep and for files."""
+    width = get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else sys.maxsize
+    show(part for line in lines for part in folded(line, width))
 
 
 def say(text: str) -> None:

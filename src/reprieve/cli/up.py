@@ -6,16 +6,18 @@ How the cluster works and is served is not known here.
 import asyncio
 import errno
 import os
+import shlex
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reprieve.assembly.mini_cluster import (
+    DEFAULT_SCHEDULER,
     SHAPES,
     LocalCluster,
     SnapshotError,
@@ -23,17 +25,21 @@ from reprieve.assembly.mini_cluster import (
     Up,
     UserInfo,
     cluster_up,
+    usual_configuration,
 )
 from reprieve.assembly.running_clusters import RegistryError
-from reprieve.cli.config_files import config_error
+from reprieve.cli.config_files import config_error, document_in
+from reprieve.cli.example_preemption import FILE, example_commands, example_objects, own_command
+from reprieve.cli.progress import progress_bar
+from reprieve.cli.removal import removed_if_killed
 from reprieve.cli.shutdown_signals import interruption
 from reprieve.cli.terminal import note, say
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents
-from reprieve.config import InvalidConfigurationError
+from reprieve.config import Configuration, InvalidConfigurationError, parse_configuration
 from reprieve.config.decoding import shown
 from reprieve.model.formatting import quoted
-from reprieve.runtime.logs import log_warnings
+from reprieve.runtime.logs import log_as_text
 
 
 @click.command()
@@ -94,6 +100,22 @@ from reprieve.runtime.logs import log_warnings
     metavar="A=true,B=false",
     help="Feature gates of the API server and the scheduler. All are on that are not named here.",
 )
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    help="A KubeSchedulerConfiguration for the scheduler. Default: its defaults, for the scheduler names "
+    "reprieve and default-scheduler.",
+)
+@click.option(
+    "--job-seconds",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="How long a pod of a Job runs whose annotation reprieve.dev/run-seconds does not say; "
+    "--speed applies.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Log every decision to stderr.")
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
     shape: str,
@@ -105,16 +127,22 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     snapshot: str | None,
     users: tuple[str, ...],
     gates: tuple[str, ...],
+    config_file: str | None,
+    job_seconds: float,
+    verbose: bool,
 ) -> None:
     """Start a local cluster that kubectl can use, and run it until Ctrl-C.
 
     Nodes are simulated: pods start, run, terminate and end as on real nodes, but no container is executed.
     Without --data-dir the cluster is in memory only, and lost when the command ends.
+
+    The scheduler's metrics are at /metrics of the API server: `kubectl get --raw /metrics`.
     """
-    log_warnings()
+    log_as_text(decisions=verbose)
     templates = node_templates(shape)
     count = nodes if nodes is not None else 0 if snapshot else 8
-    with _home(data_dir) as home:
+    configured = _configuration(config_file)
+    with _home(data_dir) as home, progress_bar(f"restoring {snapshot}") as bar:
         wanted = LocalCluster(
             templates,
             count,
@@ -125,9 +153,26 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             data_dir,
             text_of(snapshot) if snapshot else "",
             [_user(text) for text in users],
+            job_seconds=job_seconds,
+            progress=bar.show,
         )
+
+        def started(cluster: Up) -> None:
+            bar.close()
+            welcome(wanted.kubeconfig, cluster, configured if scheduler == "reprieve" else None)
+
+        if not snapshot:
+            bar.close()
         try:
-            asyncio.run(keep(wanted, scheduled=scheduler == "reprieve", feature_gates=",".join(gates)))
+            asyncio.run(
+                keep(
+                    wanted,
+                    configured,
+                    started,
+                    scheduled=scheduler == "reprieve",
+                    feature_gates=",".join(gates),
+                )
+            )
         except InvalidConfigurationError as error:
             raise config_error(None, error) from error
         except OSError as error:
@@ -148,8 +193,29 @@ def _home(data_dir: Path | None) -> Iterator[Path]:
     if data_dir is not None:
         yield data_dir
         return
-    with tempfile.TemporaryDirectory(prefix="reprieve-") as directory:
+    with (
+        tempfile.TemporaryDirectory(prefix="reprieve-") as directory,
+        removed_if_killed(Path(directory)),
+    ):
         yield Path(directory)
+
+
+def _configuration(file: str | None) -> Configuration:
+    if file is None:
+        return usual_configuration()
+    try:
+        configured = parse_configuration(document_in(file))
+    except InvalidConfigurationError as error:
+        raise config_error(file, error) from error
+    for warning in configured.warnings:
+        note(f"Warning: {file}: {warning}")
+    names = [profile.scheduler_name for profile in configured.profiles]
+    if DEFAULT_SCHEDULER not in names:
+        note(
+            f"Warning: {file}: no profile is for {DEFAULT_SCHEDULER}: "
+            "pods without a schedulerName stay pending"
+        )
+    return configured
 
 
 def _user(text: str) -> UserInfo:
@@ -182,10 +248,19 @@ def _template(shape: str, node: object) -> dict[str, Any]:
     return node
 
 
-async def keep(wanted: LocalCluster, *, scheduled: bool, feature_gates: str = "") -> None:
+async def keep(
+    wanted: LocalCluster,
+    configured: Configuration,
+    started: Callable[[Up], None],
+    *,
+    scheduled: bool,
+    feature_gates: str = "",
+) -> None:
     with interruption() as interrupted:
-        async with cluster_up(wanted, note, scheduled=scheduled, feature_gates=feature_gates) as cluster:
-            welcome(wanted.kubeconfig, cluster)
+        async with cluster_up(
+            wanted, note, configured, scheduled=scheduled, feature_gates=feature_gates
+        ) as cluster:
+            started(cluster)
             await interrupted.wait()
     note(
         "The cluster has stopped."
@@ -194,12 +269,23 @@ async def keep(wanted: LocalCluster, *, scheduled: bool, feature_gates: str = ""
     )
 
 
-def welcome(kubeconfig: Path, cluster: Up) -> None:
+def welcome(kubeconfig: Path, cluster: Up, configured: Configuration | None) -> None:
+    """``configured``: of its scheduler, if it has one."""
     count = f"{cluster.nodes} node{'' if cluster.nodes == 1 else 's'}"
-    say(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. Its kubeconfig:")
-    say(f"\n  {kubeconfig}\n")
-    say("In another terminal, try:\n")
-    say(f"  kubectl --kubeconfig {kubeconfig} get nodes\n")
+    say(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. In another terminal:")
+    say(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}")
+    say("  kubectl get nodes\n")
+    if configured is not None and cluster.free is not None:
+        file = kubeconfig.with_name(FILE)
+        names = [profile.scheduler_name for profile in configured.profiles]
+        scheduler = DEFAULT_SCHEDULER if DEFAULT_SCHEDULER in names else names[0]
+        with suppress(OSError):  # the disk is full: there is no example
+            file.write_text(example_objects(cluster.free, scheduler))
+            preempt, explain = example_commands(file)
+            say("A preemption, and why it happened:\n")
+            say(f"  {preempt}\n  {explain}\n")
+    elif configured is not None and cluster.nodes:
+        say(f"Which pods can be preempted:\n\n  {own_command()} exposure -A\n")
     if cluster.left_out:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
         note(f"Skipped objects of kinds that this cluster does not have: {kinds}.")

@@ -5,15 +5,17 @@ click words its errors in its own way; they are reworded here. A text that is no
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import click
 from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 
 from reprieve.cli.terminal import visible_lines
 
+_ONE_OF = re.compile(r"'(.*)' is not one of (.*)")
 # What click's types say about a value, and what is said instead.
 _REWORDED = (
-    (re.compile(r"'(.*)' is not one of (.*)"), r'expected one of \2, got "\1"'),
+    (_ONE_OF, r'expected one of \2, got "\1"'),
     (re.compile(r"'(.*)' is not a valid integer.*"), r'expected a whole number, got "\1"'),
     (re.compile(r"'(.*)' is not a valid float.*"), r'expected a number, got "\1"'),
     (re.compile(r"'(.*)' is not a valid boolean.*"), r'expected true or false, got "\1"'),
@@ -65,8 +67,16 @@ def _flags(error: click.BadParameter) -> str:
 def _expected(message: str) -> str:
     for pattern, text in _REWORDED:
         if (found := pattern.fullmatch(message)) is not None:
-            return found.expand(text).replace("'", "")
+            return found.expand(text).replace("'", "") + _nearest(found)
     return message
+
+
+def _nearest(found: re.Match[str]) -> str:
+    """For a value that is none of a list: the most similar one of them."""
+    if found.re is not _ONE_OF:
+        return ""
+    known = [word.strip("' ") for word in found[2].split(",")]
+    return meant(get_close_matches(found[1], known, n=1))
 
 
 def _plain(message: str) -> str:

@@ -80,10 +80,18 @@ def newly_wrong(found: Iterable[ConfigError], known: Sequence[ConfigError]) -> l
     return [error for error in found if not any(_overlap(error.path, one.path) for one in known)]
 
 
+_MISSPELT = 0.88
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the closest known name, for the end of a sentence; empty if none is close."""
     close = difflib.get_close_matches(name, sorted(known), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def misspelt(name: str, known: Iterable[str]) -> bool:
+    """Whether it is so close to a known name that hardly another one is meant."""
+    return bool(difflib.get_close_matches(name, sorted(known), n=1, cutoff=_MISSPELT))
 
 
 def shown(value: object) -> str:

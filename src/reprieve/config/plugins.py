@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reprieve.config.decoding import ConfigError, NonEmpty, NonNegative, did_you_mean
+from reprieve.config.decoding import ConfigError, NonEmpty, NonNegative, did_you_mean, misspelt
 from reprieve.model.objects import Record
 
 EVERY = "*"
@@ -124,6 +124,10 @@ def enabled_plugins(plugins: Plugins) -> dict[str, dict[str, int]]:
 def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
     """Errors for plugins that Reprieve does not have, or cannot disable."""
     for point, plugin_set in plugins.sets().items():
+        for i, plugin in enumerate(plugin_set.disabled):
+            if plugin.name not in PLUGINS and misspelt(plugin.name, PLUGINS):
+                absent = f"there is no plugin {plugin.name} to disable{_hint(plugin.name)}"
+                yield ConfigError(path=f"{path}.{point}.disabled[{i}].name", message=absent)
         seen: set[str] = set()
         for i, plugin in enumerate(plugin_set.enabled):
             message = (
@@ -140,7 +144,12 @@ def plugin_errors(plugins: Plugins, path: str) -> Iterator[ConfigError]:
 
 
 def plugin_warnings(plugins: Plugins, path: str) -> Iterator[ConfigError]:
-    """Warnings for scoring plugins that Reprieve does not have: they only change which node is preferred."""
+    """Warnings for scoring plugins that Reprieve does not have (they only change which node is preferred),
+    and for filters that are off: pods then run where Kubernetes would not let them."""
+    on = enabled_plugins(plugins)["filter"]
+    for name in (name for name in PLUGINS if _extends(name, "filter") and name not in on):
+        message = f"the filter {name} is disabled: nodes are not checked for what it rejects"
+        yield ConfigError(path=f"{path}.filter", message=message)
     for point, plugin_set in plugins.sets().items():
         for i, plugin in enumerate(plugin_set.enabled):
             if plugin.name not in PLUGINS:
@@ -171,7 +180,7 @@ def _refusal(name: str, point: str) -> str | None:
     if name in PLUGINS:
         wrong = point != "multiPoint" and not _extends(name, point)
         return f"{name} does not extend {point}, only {', '.join(PLUGINS[name])}" if wrong else None
-    if point in SCORE:
+    if point in SCORE and not misspelt(name, PLUGINS):
         return None  # ignoring a scoring plugin makes no node feasible or infeasible: a warning is enough
     return REFUSED.get(name) or f"Reprieve has no plugin {name}{_hint(name)}"
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 
 from reprieve.model.formatting import listed
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 
+_COMPARED = 5_000  # names: a comparison takes some microseconds
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "Pod": (Pod,),
     "PodGroup": (PodGroup,),
@@ -27,8 +30,21 @@ class ObjectName:
 
 def absent_text(name: ObjectName, things: Iterable[KubernetesObject]) -> str:
     """A sentence without its full stop. ``things``: the objects that could be read."""
-    kind, hint = name.kind or "Pod or PodGroup", namespace_hint(namespaces_with(name, things))
+    known = list(things)
+    kind = name.kind or "Pod or PodGroup"
+    hint = namespace_hint(namespaces_with(name, known)) or nearest_hint(name, known)
     return f"there is no {kind} {name.name} in namespace {name.namespace}{hint}"
+
+
+def nearest_hint(name: ObjectName, things: Iterable[KubernetesObject]) -> str:
+    """The most similar name in the namespace; empty if none is similar."""
+    metas = (thing.metadata for thing in things if isinstance(thing, _KINDS[name.kind]))
+    return similar_hint(name.name, (meta.name for meta in metas if meta.namespace == name.namespace))
+
+
+def similar_hint(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, islice(known, _COMPARED), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def namespaces_with(name: ObjectName, things: Iterable[KubernetesObject]) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reprieve.inquiry.limit_statements import limit_statements
-from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with
+from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with, nearest_hint
 from reprieve.inquiry.seen_events import PREEMPTED
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import (
@@ -64,8 +64,8 @@ def _unknown(name: ObjectName, evidence: Evidence) -> str:
     rooms = (kept.decision.preemption or Preemption() for kept in evidence.decisions)
     victims = (victim.pod for room in rooms for victim in room.victims)
     gone = {pod.namespace for pod in victims if pod.name == name.name and pod.kind == (name.kind or "Pod")}
-    there = namespaces_with(name, (one.object for one in evidence.cluster.seen))
-    hint = namespace_hint(there or gone)
+    things = [one.object for one in evidence.cluster.seen]
+    hint = namespace_hint(namespaces_with(name, things) or gone) or nearest_hint(name, things)
     return f"{name} is not known: it is not in the cluster, and no decision or event names it{hint}"
 
 

@@ -11,7 +11,7 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.values import part, text_in
 from reprieve.inquiry.decoded_cluster import decoded_bodies
-from reprieve.inquiry.object_names import ObjectName, absent_text
+from reprieve.inquiry.object_names import ObjectName, absent_text, similar_hint
 from reprieve.model.formatting import counted, listed
 from reprieve.model.groups import group_key
 from reprieve.model.json import Json
@@ -89,7 +89,8 @@ def _cordon(world: ChangedWorld, name: str, flag: str) -> bool:
         cordoned.append(one)
     world.seen = cordoned
     if not found:
-        world.problems.append(f"{flag} {name}: there is no such node")
+        nodes = (one.object.metadata.name for one in world.seen if isinstance(one.object, Node))
+        world.problems.append(f"{flag} {name}: there is no such node{similar_hint(name, nodes)}")
     return found
 
 

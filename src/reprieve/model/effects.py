@@ -58,7 +58,7 @@ class Announce:
     """Emit a Kubernetes event on the object.
 
     ``once``: a key; of all events with the same key only one is stored, whichever replica emits them and
-    whatever their notes. Empty: every event is stored.
+    whatever their notes. Empty: every event is stored. ``related``: another object that it is about.
     """
 
     target: Target
@@ -67,6 +67,7 @@ class Announce:
     action: str
     note: str
     once: str = ""
+    related: Target | None = None
 
     @property
     def suffix(self) -> str:

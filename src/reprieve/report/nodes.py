@@ -1,5 +1,6 @@
 """A table of nodes: zone, allocation of each resource, taints."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -33,12 +34,18 @@ def _zones(view: Snapshot) -> Iterator[Titled]:
 
 
 def _fillings(view: Snapshot) -> Iterator[Titled]:
-    """One column for each resource; the number of pods, which seldom matters, is the last."""
+    """One column for each resource; the number of pods, which seldom matters, is the last.
+
+    A title leaves out the domain of a resource, unless two resources differ only in that.
+    """
+    short = Counter(name.rpartition("/")[2] for name in view.axis.names)
     for name in sorted(view.axis.names, key=lambda name: name == PODS):
         row = view.axis.names.index(name)
         if view.allocatable[row].any():
             pairs = zip(view.requested[row], view.allocatable[row], strict=True)
-            yield name.upper(), [_filling(name, int(used), int(capacity)) for used, capacity in pairs]
+            title = name.rpartition("/")[2]
+            cells = [_filling(name, int(used), int(capacity)) for used, capacity in pairs]
+            yield (title if short[title] == 1 else name).upper(), cells
 
 
 def _filling(name: str, used: int, capacity: int) -> str:

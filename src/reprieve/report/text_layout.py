@@ -4,15 +4,16 @@ Knows nothing of clusters, and nothing of terminals: the caller turns a style in
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from reprieve.model.formatting import amount, counted, listed
 
-__all__ = ["BLANK", "LineStyle", "TextLine", "amount", "counted", "indented", "listed", "table"]
+__all__ = ["BLANK", "LineStyle", "TextLine", "amount", "counted", "folded", "indented", "listed", "table"]
 
 _GAP = "  "
 _INDENT = "  "
+_NARROWEST = 20  # of a cell that is folded
 
 
 class LineStyle(Enum):
@@ -25,15 +26,40 @@ class LineStyle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
+    """``hang``: the column where the rest of it begins if it is folded. ``whole``: it is never folded."""
+
     text: str = ""
     tone: LineStyle = LineStyle.PLAIN
+    hang: int = field(default=0, compare=False)
+    whole: bool = field(default=False, compare=False)
 
 
 BLANK = TextLine()
 
 
-def indented(lines: Iterable[TextLine]) -> list[TextLine]:
-    return [replace(line, text=(_INDENT + line.text).rstrip()) for line in lines]
+def indented(lines: Iterable[TextLine], by: str = _INDENT) -> list[TextLine]:
+    return [replace(line, text=(by + line.text).rstrip(), hang=line.hang + len(by)) for line in lines]
+
+
+def folded(line: TextLine, width: int) -> list[TextLine]:
+    """The line in as many as it needs to be no wider, broken between words, with its last cell hanging."""
+    if len(line.text) <= width or line.whole:
+        return [line]
+    indent = len(line.text) - len(line.text.lstrip())
+    has_room = width - line.hang >= _NARROWEST or line.hang <= indent
+    hang = line.hang if has_room else indent + len(_INDENT)
+    head, rest = line.text[: line.hang], line.text[line.hang :]
+    if hang != line.hang and head.strip():  # its last cell gets lines of its own
+        return [replace(line, text=head.rstrip()), *folded(_below(line, hang, rest), width)]
+    end = line.text.rfind(" ", max(hang, indent) + 1, width + 1)
+    if end < 0:
+        return [line]
+    below = _below(line, hang, line.text[end:].lstrip())
+    return [replace(line, text=line.text[:end].rstrip()), *folded(below, width)]
+
+
+def _below(line: TextLine, hang: int, text: str) -> TextLine:
+    return replace(line, text=" " * hang + text, hang=hang)
 
 
 def table(
@@ -50,4 +76,8 @@ def table(
         )
         return _GAP.join(padded).rstrip()
 
-    return [TextLine(laid_out(header), LineStyle.FAINT), *(TextLine(laid_out(row)) for row in rows)]
+    hang = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+    return [
+        TextLine(laid_out(header), LineStyle.FAINT, hang),
+        *(TextLine(laid_out(row), hang=hang) for row in rows),
+    ]

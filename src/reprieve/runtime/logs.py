@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import sys
+import time
 from typing import TextIO
 
 from reprieve.model.formatting import visible
@@ -37,22 +38,37 @@ class TextLines(logging.Formatter):
     """Tracebacks are indented: text in them that has line breaks cannot pass for another record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        lines = [f"{record.levelname.capitalize()}: {without_secrets(record.getMessage())}"]
+        about = (
+            f"{record.levelname.capitalize()}:"
+            if record.levelno > logging.INFO
+            else time.strftime("%H:%M:%S", time.localtime(record.created))
+        )
+        lines = [" ".join([about, without_secrets(record.getMessage()), *_details(record)])]
         if record.exc_info:
             trace = without_secrets(self.formatException(record.exc_info))
             lines += [f"  {line}" for line in trace.split("\n")]
         return "\n".join(map(visible, lines))
 
 
+def _details(record: logging.LogRecord) -> list[str]:
+    """What is recorded beside the message, as `name=value`."""
+    found = ((name, value) for name, value in vars(record).items() if name not in _OF_EVERY_RECORD)
+    return [
+        f"{name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+        for name, value in found
+    ]
+
+
 def without_secrets(text: str) -> str:
     return _SECRETS.sub("[hidden]", text)
 
 
-def log_warnings() -> None:
-    """From now on warnings and errors go to stderr as text, and nothing else is logged."""
+def log_as_text(*, decisions: bool = False) -> None:
+    """From now on warnings and errors go to stderr as text, perhaps decisions, and nothing else."""
     handler = logging.StreamHandler()
     handler.setFormatter(TextLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger(DECISIONS).setLevel(logging.INFO if decisions else logging.WARNING)
 
 
 def log_to(stream: TextIO | None = None, verbosity: int = 0) -> None:

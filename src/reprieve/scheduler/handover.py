@@ -14,16 +14,21 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Condition, Pod, PodGroup
-from reprieve.scheduler.decision import Preemption, by_node, preempting_text
+from reprieve.scheduler.decision import Preemption
+from reprieve.scheduler.preemption_notes import (
+    OURS,
+    AnnouncedPreemptor,
+    Cost,
+    mark_text,
+    preempted,
+    preempted_without_plan,
+    preempting,
+)
 
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
-_OURS = "reprieve: "  # other schedulers mark their victims, too
-_MARK_TEXT = re.compile(
-    rf"{_OURS}preempting to accommodate a higher priority (?P<kind>\w+) \(decision (?P<id>[\w-]+)\)"
-)
 
 _DECISION = re.compile(r"\(decision (?P<id>[\w-]+)\)")
 
@@ -84,7 +89,18 @@ class NodesOfPods(tuple[tuple[Target, str], ...]):
         return dict(self)
 
 
-NO_TARGETS, NO_NODES = Targets(), NodesOfPods()
+class GroupsOfPods(tuple[tuple[Target, Target], ...]):
+    """The same for pods and their PodGroups."""
+
+    def group_of(self, pod: Target) -> Target | None:
+        return self._table.get(pod)
+
+    @cached_property
+    def _table(self) -> dict[Target, Target]:
+        return dict(self)
+
+
+NO_TARGETS, NO_NODES, NO_GROUPS = Targets(), NodesOfPods(), GroupsOfPods()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +112,8 @@ class Handover:
     victim_nodes: NodesOfPods = NO_NODES  # the victims, and the nodes they run on
     leaving: Targets = NO_TARGETS  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that go with their group: their room is not needed
-    groups: tuple[tuple[Target, Target], ...] = ()  # victims that go with a whole group, and their PodGroups
+    groups: GroupsOfPods = NO_GROUPS  # victims that go with a whole group, and their PodGroups
+    priority: int = 0  # of the preemptor
     excess: tuple[tuple[str, int], ...] = ()  # budgets that the plan exceeds, and by how many pods
     paid: frozenset[Target] = frozenset()  # victims that were on their way before the plan was made
     apart: bool = False  # its pods do not need each other: each may go on when its own room is there
@@ -184,7 +201,7 @@ def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tu
         gone=handover.gone.difference(pods),  # one that had lost its place may have another
         victim_nodes=NodesOfPods((*handover.victim_nodes, *pods.items())),
         elsewhere=handover.elsewhere.union(along),
-        groups=tuple(groups),
+        groups=GroupsOfPods(groups),
     )
     news = (*pods, *(group for group in handover.marks if group not in marked))
     calls = tuple(_mark(target, handover) for target in news)
@@ -261,16 +278,16 @@ _CALLS: Mapping[Stage, Callable[[Handover], Iterator[Effect]]] = {
 
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
-    return mark(target, mark_text(handover))
+    return mark(target, mark_text_of(handover, target.namespace))
 
 
 def mark(target: Target, text: str) -> SetCondition:
     return SetCondition(target, MARK, "True", MARK_REASON, text)
 
 
-def mark_text(handover: Handover) -> str:
-    kind = handover.preemptor.kind.lower()
-    return f"{_OURS}preempting to accommodate a higher priority {kind} (decision {handover.id})"
+def mark_text_of(handover: Handover, namespace: str) -> str:
+    """``namespace``: of the marked pods and groups."""
+    return mark_text(_preemptor(handover), namespace)
 
 
 def is_marked(thing: Pod | PodGroup) -> bool:
@@ -290,7 +307,7 @@ def decision_in(text: str) -> str:
 
 
 def _is_mark(condition: Condition) -> bool:
-    ours = condition.reason == MARK_REASON and condition.message.startswith(_OURS)
+    ours = condition.reason == MARK_REASON and condition.message.startswith(OURS)
     return condition.type == MARK and condition.status == "True" and ours
 
 
@@ -303,18 +320,13 @@ def outlived(group: Target) -> SetCondition:
     return SetCondition(group, MARK, "False", "PreemptionOver", "no pod of the group is being preempted")
 
 
-def _reported(victim: Target, handover: Handover) -> Announce:
-    """Neither side is reported the name of the other, which may be in another namespace: a UID, or a number.
+def _preemptor(handover: Handover) -> AnnouncedPreemptor:
+    return AnnouncedPreemptor(handover.preemptor, handover.priority, handover.id)
 
-    The node is the one that the preemptor goes to, or the victim's own if it goes to several.
-    """
-    preemptor, first = handover.preemptor, handover.places[0][1]
-    if all(node == first for _, node in handover.places):
-        where = first
-    else:
-        where = handover.victim_nodes.node_of(victim) or min(node for _, node in handover.places)
-    note = f"Preempted by {preemptor.kind.lower()} {preemptor.uid} on node {where} (decision {handover.id})"
-    return Announce(victim, Tone.NORMAL, "Preempted", "Preempting", note, once=handover.id)
+
+def _reported(victim: Target, handover: Handover) -> Announce:
+    node = handover.victim_nodes.node_of(victim) or min(node for _, node in handover.places)
+    return preempted(victim, _preemptor(handover), node, handover.groups.group_of(victim))
 
 
 def reported_again(pod: Pod) -> Announce | None:
@@ -322,21 +334,14 @@ def reported_again(pod: Pod) -> Announce | None:
     if pod.metadata.deletion_timestamp is None:
         return None
     meta = pod.metadata
-    return reported_without_plan(Target("Pod", meta.namespace, meta.name, meta.uid), shown_mark(pod))
-
-
-def reported_without_plan(target: Target, text: str) -> Announce | None:
-    """What a victim is told if its plan is not known any more. ``text``: of its mark."""
-    found = _MARK_TEXT.fullmatch(text)
-    if found is None:
-        return None
-    note = f"Preempted by a higher priority {found['kind']} (decision {found['id']})"
-    return Announce(target, Tone.NORMAL, "Preempted", "Preempting", note, once=found["id"])
+    target = Target("Pod", meta.namespace, meta.name, meta.uid)
+    return preempted_without_plan(target, shown_mark(pod), pod.spec.node_name)
 
 
 def _reported_on_preemptor(handover: Handover) -> tuple[Effect, ...]:
-    nodes = dict(handover.victim_nodes)
     victims = [victim for victim in handover.victims if victim not in handover.gone]
-    text = preempting_text(by_node(nodes[victim] for victim in victims if victim in nodes))
-    note = f"{text} (decision {handover.id})"
-    return (Announce(handover.preemptor, Tone.NORMAL, "Preempting", "Preempting", note),) if text else ()
+    listed = handover.price.victims if handover.price is not None else ()
+    priorities = {victim.pod: victim.priority for victim in listed}
+    cost = Cost(victims, dict(handover.victim_nodes), priorities, handover.excess)
+    event = preempting(_preemptor(handover), cost)
+    return (event,) if event is not None else ()

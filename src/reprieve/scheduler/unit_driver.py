@@ -6,6 +6,7 @@ where its predecessor died. Plans are not known here.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from reprieve.model.effects import Effect, Evict, SetCondition, Target
 from reprieve.model.formatting import listed
@@ -13,8 +14,9 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.model.pods import is_static
 from reprieve.scheduler import eviction_counting
-from reprieve.scheduler.handover import is_marked, mark, reported_without_plan, shown_mark
+from reprieve.scheduler.handover import is_marked, mark, shown_mark
 from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
+from reprieve.scheduler.preemption_notes import preempted_without_plan
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -45,10 +47,16 @@ def answered(state: State, effect: Effect, now: float) -> Iterator[Effect]:
     if one is None:
         return
     if isinstance(effect, Evict):
-        told = reported_without_plan(one.pod, one.mark)
-        yield from (told,) if told is not None else ()
+        yield from _told(state, one)
     elif one.state is DeleteState.MARKING and _is_its_mark(effect, one):
         yield from _evicted(state, one, now)
+
+
+def _told(state: State, one: UnitPod) -> Iterator[Effect]:
+    known = state.world.pod((one.pod.namespace, one.pod.name))
+    told = preempted_without_plan(one.pod, one.mark, known.pod.spec.node_name if known is not None else "")
+    if told is not None:
+        yield told
 
 
 def refused(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
@@ -109,13 +117,17 @@ def _evicted(state: State, one: UnitPod, now: float) -> Iterator[Effect]:
         yield call
 
 
-def joins(state: State, pod: Pod) -> Iterator[Effect]:
-    """A pod is shown with a node for the first time: is it part of a unit that is being evicted?"""
+def joins(state: State, pod: Pod, now: float) -> Iterator[Effect]:
+    """A pod is shown with a node for the first time: is it part of a unit that is being evicted?
+
+    A pod that this scheduler has placed got its node when the unit held it no longer.
+    """
     units, target = state.ledger.unit_evictions, pod_target(pod)
     if not len(units) or target in units or not _may_go(state, pod):
         return
     unit, group = state.unit_of(group_key(pod)), group_key(pod)
-    if unit is None or group is None or not units.admits(unit, state.is_over):
+    is_too_late = state.is_over if target in state.ledger.assumed else partial(state.is_past, now=now)
+    if unit is None or group is None or not units.admits(unit, is_too_late):
         return
     text = next(units.left(unit)).mark
     one = UnitPod(target, unit, group, text)
@@ -135,8 +147,7 @@ def gone(state: State, pod: Target) -> Iterator[Effect]:
     if one is None:
         return
     if state.ledger.victims.is_stray(Evict(pod)):
-        told = reported_without_plan(pod, one.mark)
-        yield from (told,) if told is not None else ()
+        yield from _told(state, one)
     yield from _named(state, one.group)
 
 

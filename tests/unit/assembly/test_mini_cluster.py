@@ -54,7 +54,7 @@ def test_a_cluster_in_this_process_is_scheduled(clock: Callable[[], float]) -> N
 def test_a_scheduler_that_fails_as_a_whole_is_started_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mishaps: list[logging.LogRecord]
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("REPRIEVE_RUNTIME_DIR", str(tmp_path))
     observe, calls = Scheduler.observe, []
 
     def fail_once(scheduler: Scheduler, events: Iterable[Event], now: float) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""`reprieve demo` with files of one's own."""
+"""`reprieve demo` with files of one's own, and how its lines fit a terminal."""
 
 from pathlib import Path
 
@@ -6,236 +6,89 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reprieve.cli.demo import demo
+from reprieve.cli.main import reprieve
+from reprieve.report.text_layout import LineStyle, TextLine, folded, indented, table
 
 NODE = """
 apiVersion: v1
 kind: Node
-metadata: {name: %s}
-status: {allocatable: {cpu: %s, memory: 8Gi, pods: 110}}
+metadata: {name: n1}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}
 """
 POD = """
 apiVersion: v1
 kind: Pod
-metadata: {name: %s}
-spec: {%s containers: [{name: c, resources: {requests: {cpu: %s}}}]}
+metadata: {name: p}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}
 """
-BAD_POD = """
-apiVersion: v1
-kind: Pod
-metadata: {name: bad}
-spec: {containers: 3}
-"""
-BAD_QUANTITY = POD % ("odd", "", "lots")
 
 
-def node(name: str, cpu: int = 4) -> str:
-    return NODE % (name, cpu)
-
-
-def pod(name: str, cpu: int = 1, extra: str = "") -> str:
-    return POD % (name, extra, cpu)
-
-
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for files, which is where commands run."""
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(directory: Path, name: str, *documents: str) -> None:
-    (directory / name).write_text("\n---\n".join(documents))
+    Path("cluster.yaml").write_text(NODE)
 
 
 def run(*arguments: str, stdin: str = "") -> Result:
-    return CliRunner().invoke(demo, arguments, input=stdin, prog_name="reprieve demo")
+    return CliRunner().invoke(reprieve, arguments, input=stdin, prog_name="reprieve")
 
 
-def headings(result: Result) -> list[str]:
-    return [line.split()[1] for line in result.stdout.splitlines() if line.startswith("Pod ")]
+@pytest.mark.parametrize(("cpu", "code"), [(1, 0), (5, 20)])
+def test_files_of_ones_own_are_answered_as_whatif_answers(cpu: int, code: int) -> None:
+    Path("pods.yaml").write_text(POD % cpu)
+    asked = run("demo", "--cluster", "cluster.yaml", "-f", "pods.yaml")
+    assert asked.exit_code == code
+    assert asked.output == run("whatif", "--from", "cluster.yaml", "-f", "pods.yaml").output
+    assert "default/p" in asked.output
 
 
-def test_the_pods_of_ones_own_file_in_ones_own_cluster(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"), node("b"), pod("runs", 3, "nodeName: a,"))
-    write(files, "pods.yaml", pod("one", 2), pod("two", 2))
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
-    assert result.exit_code == 0
-    assert result.stderr == ""
-    assert headings(result) == ["default/one", "default/two"]
-    assert "2 of 2 pods placed." in result.stdout
-
-
-def test_each_pod_takes_the_room_that_it_gets(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"))
-    write(files, "pods.yaml", pod("one", 3), pod("two", 3))
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
-    assert result.exit_code == 20
-    assert "1 of 2 pods placed." in result.stdout
-    assert "has insufficient cpu left" in result.stdout
-
-
-def test_what_limits_alone_were_given_for_is_asked_for_too(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"))
-    result = run("--cluster", "cluster.yaml", "-f", "-", stdin=pod("big", 5).replace("requests", "limits"))
-    assert result.exit_code == 20
-    assert "Pod default/big requests cpu 5" in result.stdout
-
-
-def test_without_pods_of_ones_own_those_that_wait_in_the_cluster_ask(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"), pod("runs", 1, "nodeName: a,"), pod("waits"))
-    result = run("--cluster", "cluster.yaml")
-    assert headings(result) == ["default/waits"]
-
-
-def test_pods_of_ones_own_in_the_cluster_that_comes_along(files: Path) -> None:
-    write(files, "pods.yaml", pod("mine"))
-    result = run("-f", "pods.yaml")
-    assert result.exit_code == 0
-    assert headings(result) == ["default/mine"]
-    assert "cpu-2" in result.stdout
-
-
-def test_several_files_and_stdin(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"))
-    write(files, "pods.yaml", pod("one"))
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml", "-f", "-", stdin=pod("two"))
-    assert headings(result) == ["default/one", "default/two"]
-
-
-def test_a_pod_given_again_is_asked_about_as_it_is_given(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"), pod("one", 4, "nodeName: a,"))
-    write(files, "pods.yaml", pod("one", 2))
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
-    assert result.exit_code == 0
-    assert "Pod default/one requests cpu 2" in result.stdout
-
-
-def test_a_list_as_kubectl_prints_it(files: Path) -> None:
-    items = "".join(
-        f"- {text.strip()}\n".replace("\n", "\n  ").rstrip() + "\n" for text in (node("a"), pod("p"))
-    )
-    write(files, "cluster.yaml", f"apiVersion: v1\nkind: List\nitems:\n{items}")
-    assert headings(run("--cluster", "cluster.yaml")) == ["default/p"]
-
-
-@pytest.mark.parametrize(
-    ("broken", "sentence"),
-    [
-        (
-            BAD_POD,
-            "pods.yaml: Pod default/bad: documents[0].spec.containers: expected a list, got an integer",
-        ),
-        (
-            BAD_QUANTITY,
-            "pods.yaml: Pod default/odd: spec.containers[0].resources.requests.cpu: expected a quantity",
-        ),
-        (
-            "apiVersion: apps/v1\nkind: Deployment\n",
-            "pods.yaml: Deployment: documents[0].kind: expected a kind",
-        ),
-        ("a: [", "pods.yaml: documents[0]: expected YAML or JSON"),
-    ],
-    ids=["malformed", "malformed quantity", "unknown kind", "not YAML"],
-)
-def test_what_cannot_be_read_is_named_and_the_rest_goes_on(files: Path, broken: str, sentence: str) -> None:
-    write(files, "cluster.yaml", node("a"))
-    write(files, "pods.yaml", broken)
-    write(files, "more.yaml", pod("good"))
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml", "-f", "more.yaml")
-    assert result.exit_code == 1
-    assert result.stderr.startswith(f"Error: {sentence}")
-    assert result.stderr.count("\n") == 1
-    assert headings(result) == ["default/good"]
-    assert "1 of 1 pod placed." in result.stdout
-
-
-def test_other_kinds_in_a_cluster_do_not_matter(files: Path) -> None:
-    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
-    write(files, "cluster.yaml", node("a"), config_map, pod("waits"))
-    result = run("--cluster", "cluster.yaml")
-    assert (result.exit_code, result.stderr) == (0, "")
-
-
-def test_a_file_that_is_not_there(files: Path) -> None:
-    result = run("-f", "none.yaml")
-    assert result.exit_code == 1
-    assert result.stderr == "Error: none.yaml: cannot be read: no such file or directory\n"
-
-
-def test_a_file_that_is_no_text(files: Path) -> None:
-    (files / "pods.yaml").write_bytes(b"\xff\xfe\x00")
-    result = run("-f", "pods.yaml")
-    assert result.exit_code == 1
-    assert result.stderr == "Error: pods.yaml: expected text in UTF-8\n"
-
-
-def test_a_cluster_without_nodes(files: Path) -> None:
-    write(files, "cluster.yaml", pod("waits"))
-    result = run("--cluster", "cluster.yaml")
-    assert result.exit_code == 1
-    assert result.stderr == "Error: cluster.yaml: expected at least one node\n"
-
-
-def test_a_file_without_pods_that_wait(files: Path) -> None:
-    write(files, "pods.yaml", pod("runs", 1, "nodeName: cpu-1,"))
-    result = run("-f", "pods.yaml")
-    assert result.exit_code == 1
-    assert result.stderr == "Error: pods.yaml: expected at least one pod without a node\n"
-
-
-def test_a_cluster_without_pending_pods(files: Path) -> None:
-    write(files, "cluster.yaml", node("a"))
-    result = run("--cluster", "cluster.yaml")
-    assert result.exit_code == 0
-    assert "0 of 0 pods placed." in result.stdout
+def test_pods_of_ones_own_in_the_cluster_that_comes_along() -> None:
+    asked = run("demo", "-f", "-", stdin=POD % 1)
+    assert asked.exit_code == 0, asked.output
 
 
 def test_wrong_usage() -> None:
-    assert run("--no-such-option").exit_code == 2
-    assert run("unexpected").exit_code == 2
+    assert run("demo", "--no-such-option").exit_code == 2
+    assert run("demo", "unexpected").exit_code == 2
+    alone = run("demo", "--cluster", "cluster.yaml")
+    assert alone.exit_code == 2
+    assert "--cluster: expected -f FILE, too" in alone.output
+    assert run("demo", "-f", "no-such-file").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("extra", "why"),
-    [
-        ("schedulingGates: [{name: quota}],", "its scheduling gate quota has not been removed"),
-        ("resourceClaims: [{name: gpu}],", "it uses spec.resourceClaims, which Reprieve does not support"),
-    ],
-)
-def test_a_pod_that_may_not_be_placed(files: Path, extra: str, why: str) -> None:
-    write(files, "pods.yaml", pod("held", 1, extra))
-    result = run("-f", "pods.yaml")
-    assert result.exit_code == 20
-    assert f"It has to wait: {why}." in result.stdout
+def test_no_path_is_absolute() -> None:
+    shown = CliRunner().invoke(demo, ["--scene", "placement"], prog_name="reprieve demo").output
+    assert "reprieve/demo/cluster.yaml" in shown
+    assert str(Path(demo.callback.__code__.co_filename).parent.parent) not in shown  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "spec", "complaint"),
-    [
-        ("{}", "{containers: [{name: c}]}", "Pod: documents[1].metadata.name: expected a non-empty string"),
-        ("", "{containers: [{name: c}]}", "Pod: documents[1].metadata.name: expected a non-empty string"),
-        ("{name: a}", "{}", "Pod default/a: documents[1].spec.containers: expected at least one container"),
-        (
-            "{name: a}",
-            "{containers: []}",
-            "Pod default/a: documents[1].spec.containers: expected at least one container",
-        ),
-    ],
-)
-def test_a_pod_without_a_name_or_containers_is_refused(
-    files: Path, metadata: str, spec: str, complaint: str
-) -> None:
-    bad = f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {spec}\n"
-    write(files, "cluster.yaml", node("a"))
-    write(files, "pods.yaml", pod("fine"), bad)
-    result = run("--cluster", "cluster.yaml", "-f", "pods.yaml")
-    assert f"pods.yaml: {complaint}" in result.stderr
-    assert headings(result) == ["default/fine"]
-    assert result.exit_code == 1
+# --- lines ---------------------------------------------------------------------------------------
 
 
-def test_a_file_whose_only_pod_is_refused_gives_one_sentence(files: Path) -> None:
-    write(files, "pods.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c}]}\n")
-    result = run("-f", "pods.yaml")
-    said = "Error: pods.yaml: Pod: documents[0].metadata.name: expected a non-empty string\n"
-    assert (result.exit_code, result.stdout, result.stderr) == (1, "", said)
+def texts(lines: list[TextLine]) -> list[str]:
+    return [line.text for line in lines]
+
+
+def test_the_last_cell_of_a_row_is_folded_below_itself() -> None:
+    rows = table(["NODE", "WHY"], [["n1", "has the taint gpu, which the pod does not tolerate"]])
+    assert [text for line in rows for text in texts(folded(line, 32))] == [
+        "NODE  WHY",
+        "n1    has the taint gpu, which",
+        "      the pod does not tolerate",
+    ]
+
+
+def test_a_cell_without_room_gets_lines_of_its_own() -> None:
+    (_, row) = indented(table(["A", "B"], [["a" * 24, "one two three four"]]))
+    assert texts(folded(row, 30)) == ["  " + "a" * 24, "    one two three four"]
+
+
+def test_what_cannot_be_folded_stays() -> None:
+    assert texts(folded(TextLine("a" * 40), 30)) == ["a" * 40]
+    command = TextLine("$ kubectl apply -f a-very-long-name.yaml", LineStyle.FAINT, whole=True)
+    assert folded(command, 20) == [command]
+
+
+def test_prose_is_folded_with_its_indent() -> None:
+    (line,) = indented([TextLine("one two three four five six")])
+    assert texts(folded(line, 16)) == ["  one two three", "  four five six"]

@@ -53,7 +53,7 @@ def assert_harmless(written: str) -> None:
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """`up` and `scheduler` set the handlers of the root logger."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("REPRIEVE_RUNTIME_DIR", str(tmp_path / "runtime"))
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
     logging.root.handlers[:] = handlers

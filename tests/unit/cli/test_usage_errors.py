@@ -21,10 +21,15 @@ def said(*arguments: str) -> str:
         ("--foo", "--foo: no such option"),
         ("dmo", 'dmo: no such command (did you mean "demo"?)'),
         ("config validat x", 'validat: no such command (did you mean "validate"?)'),
+        (
+            "demo --scene gng",
+            "--scene: expected one of placement, workloads, gang, groups, budgets, toleration, handover, "
+            'resize, got "gng" (did you mean "gang"?)',
+        ),
         ("demo --sped 1", '--sped: no such option (did you mean "--speed"?)'),
         ("demo --speed x", '--speed: expected a number, got "x"'),
         ("demo --speed -1", "--speed: expected a number in the range x>0, got -1.0"),
-        ("demo --scene resize -f x", "--scene: expected placement, the only scene for -f and --cluster"),
+        ("demo --scene resize -f x", "--scene: expected no -f and no --cluster beside it"),
         ("up --port x", '--port: expected a whole number, got "x"'),
         ("check -o x", '-o, --output: expected one of text, json, got "x"'),
         ("scheduler --leader-elect=x", '--leader-elect: expected true or false, got "x"'),

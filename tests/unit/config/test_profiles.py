@@ -144,3 +144,20 @@ def test_a_scoring_plugin_that_is_missing_is_a_warning() -> None:
 def test_arguments_belong_to_a_plugin(entries: list[object], complaint: str) -> None:
     said = complaints(lambda: profile(pluginConfig=entries))
     assert said == [f"profiles[0].pluginConfig{complaint}"]
+
+
+@pytest.mark.parametrize("point", ["score", "filter", "multiPoint"])
+@pytest.mark.parametrize("switch", ["enabled", "disabled"])
+def test_a_misspelt_plugin_is_an_error_with_a_suggestion(point: str, switch: str) -> None:
+    (said,) = complaints(lambda: with_plugins({point: {switch: [{"name": "NodeResourceFit"}]}}))
+    assert said.startswith(f"profiles[0].plugins.{point}.{switch}[0].name: ")
+    assert said.endswith('(did you mean "NodeResourcesFit"?)')
+
+
+def test_filters_that_are_off_are_warned_of() -> None:
+    read = configuration(profiles=[{"plugins": sets("filter", off=["TaintToleration"])}])
+    assert [str(warning) for warning in read.warnings] == [
+        "profiles[0].plugins.filter: the filter TaintToleration is disabled: "
+        "nodes are not checked for what it rejects"
+    ]
+    assert not configuration().warnings

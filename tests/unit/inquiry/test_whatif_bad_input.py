@@ -132,6 +132,7 @@ def test_wrong_arguments(args: tuple[str, ...], code: int, sentence: str, tmp_pa
     [
         (("pod/far",), "there is no Pod far in namespace default; did you mean -n team-b?"),
         (("--resize", "far=cpu:4"), "there is no Pod far in namespace default; did you mean -n team-b?"),
+        (("pod/ww",), "there is no Pod ww in namespace default; did you mean w?"),
         (("pod/both",), "namespace default; did you mean -n with one of team-a, team-b?"),
         (("pod/w", "--remove", "podgroup/far"), "--remove: there is no PodGroup far in namespace default\n"),
     ],

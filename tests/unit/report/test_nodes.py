@@ -18,7 +18,7 @@ def test_one_row_for_each_node_by_name() -> None:
 def test_a_resource_has_a_column_if_any_node_has_some_of_it() -> None:
     view = view_of(node("a"), node("b", gpus="8"))
     head, first, second = texts(node_table(view))
-    assert head == "NODE  CPU       MEMORY      EXAMPLE.COM/GPU  PODS"
+    assert head == "NODE  CPU       MEMORY      GPU       PODS"
     assert "  -  " in first
     assert "  0/8 (0%)  " in second
 

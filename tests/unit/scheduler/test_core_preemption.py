@@ -9,7 +9,7 @@ from reprieve.model.objects import Node, NodeSpec
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.unit.scheduler.crowds import a_budget
+from tests.unit.scheduler.crowds import a_budget, a_stranger
 from tests.unit.scheduler.making import a_node, a_pod, later, leaving
 from tests.unit.scheduler.serving import OPEN, SETTLING, STEPS, Served, nominated_to, served, until
 from tests.unit.scheduler.stage import notes
@@ -45,11 +45,12 @@ def test_both_sides_can_see_it_in_their_conditions() -> None:
     assert cluster.pod("new").status.nominated_node_name == "n1"
 
 
-def test_a_victim_learns_no_name() -> None:
-    cluster = a_plan()
+def test_a_victim_learns_no_name_of_another_namespace() -> None:
+    cluster = served(NODE, OLD, a_stranger("new", cpu="2", priority=9))
     told = [notes([effect]) for effect in _everything(cluster) if effect.target.name == "old"]
     assert told
     assert not any("new" in note.replace("uid-new", "") for notes in told for note in notes)
+    assert not any("other" in note for notes in told for note in notes)
 
 
 def _everything(cluster: Served) -> list[Effect]:

@@ -12,6 +12,7 @@ from reprieve.model.objects import Condition
 from reprieve.scheduler.handover import (
     MARK,
     MARK_REASON,
+    GroupsOfPods,
     Handover,
     NodesOfPods,
     Stage,
@@ -95,21 +96,26 @@ def test_every_pod_of_a_gang_is_nominated() -> None:
     assert effects == (Nominate(pod("a"), "n1"), Nominate(pod("b"), "n2"))
 
 
-def test_a_mark_tells_the_decision_and_what_preempts_but_no_name() -> None:
-    for preemptor in (PREEMPTOR, GROUP):
+def test_a_mark_tells_the_decision_and_what_preempts() -> None:
+    far = Target("Pod", "elsewhere", "secret", "uid-far")
+    for preemptor, named in ((PREEMPTOR, "new"), (GROUP, "g"), (far, "with UID uid-far")):
         marking = reached(plan(OLD, preemptor=preemptor), Stage.MARKING)
         (mark,) = marking.pending
+        kind = preemptor.kind.lower()
         text = (
-            f"reprieve: preempting to accommodate a higher priority {preemptor.kind.lower()} (decision d-1)"
+            f"reprieve: preempting to accommodate a higher priority {kind} (decision d-1): "
+            f"{kind} {named} of priority 0; more: reprieve why d-1"
         )
         assert mark == SetCondition(OLD, MARK, "True", MARK_REASON, text)
 
 
 def test_a_group_that_goes_as_a_whole_is_marked_too_and_not_evicted() -> None:
-    whole = plan(OLD, groups=((OLD, GROUP),))
+    whole = plan(OLD, groups=GroupsOfPods(((OLD, GROUP),)))
     assert {effect.target for effect in reached(whole, Stage.MARKING).pending} == {OLD}
     assert {effect.target for effect in reached(whole, Stage.COMMITTING).pending} == {GROUP}
-    assert {e.target for e in reached(plan(OLD, groups=((OLD, GROUP),)), Stage.EVICTING).pending} == {OLD}
+    assert {
+        e.target for e in reached(plan(OLD, groups=GroupsOfPods(((OLD, GROUP),))), Stage.EVICTING).pending
+    } == {OLD}
 
 
 def test_a_victim_is_told_when_it_has_been_evicted() -> None:
@@ -118,7 +124,11 @@ def test_a_victim_is_told_when_it_has_been_evicted() -> None:
     (told,) = effects
     assert isinstance(told, Announce)
     assert (told.target, told.reason) == (OLD, "Preempted")
-    assert told.note == "Preempted by pod uid-new on node n1 (decision d-1)"
+    assert told.note == (
+        "Preempted by pod new on node n1: the preemptor's priority is 0 (decision d-1); "
+        "more: reprieve why pod/old -n default"
+    )
+    assert told.related == PREEMPTOR
 
 
 def test_a_pod_that_waits_only_for_those_that_leave_anyway_evicts_nothing() -> None:
@@ -157,10 +167,10 @@ def test_a_pod_that_vanished_by_itself_is_told_nothing_and_what_was_being_evicte
 
 
 def test_a_group_that_is_gone_needs_no_mark() -> None:
-    committing = reached(plan(OLD, groups=((OLD, GROUP),)), Stage.COMMITTING)
+    committing = reached(plan(OLD, groups=GroupsOfPods(((OLD, GROUP),))), Stage.COMMITTING)
     handover, _ = vanished(committing, GROUP)
     assert (handover.stage, set(handover.pending)) == (Stage.EVICTING, {Evict(OLD)})
-    early, _ = vanished(opened(plan(OLD, groups=((OLD, GROUP),)))[0], GROUP)
+    early, _ = vanished(opened(plan(OLD, groups=GroupsOfPods(((OLD, GROUP),))))[0], GROUP)
     assert [e.target for e in acknowledged(early, Nominate(PREEMPTOR, "n1"))[1]] == [OLD]
 
 
@@ -188,7 +198,9 @@ def test_a_pod_that_has_nothing_to_do_with_it_changes_nothing() -> None:
 
 
 def test_marks_that_led_to_nothing_are_cleared() -> None:
-    ended, effects = abandoned(reached(plan(OLD, OLDER, groups=((OLD, GROUP),)), Stage.COMMITTING))
+    ended, effects = abandoned(
+        reached(plan(OLD, OLDER, groups=GroupsOfPods(((OLD, GROUP),))), Stage.COMMITTING)
+    )
     assert (ended.stage, ended.pending) == (Stage.ABANDONED, frozenset())
     cleared = {(e.target, e.type, e.status) for e in effects if isinstance(e, SetCondition)}
     assert cleared == {(target, MARK, "False") for target in (OLD, OLDER, GROUP)}
@@ -242,7 +254,7 @@ def followers(handover: Handover) -> Iterator[Step]:
 @pytest.mark.parametrize("victims", [(), (OLD,), (OLD, OLDER), (OLD, OLDER, pod("oldest"))])
 def test_in_every_state_the_order_holds_and_there_is_a_way_to_the_end(victims: tuple[Target, ...]) -> None:
     """Breadth first over acknowledgements and disappearances in any order."""
-    start, first = opened(plan(*victims, leaving=(GOING,), groups=((OLD, GROUP),)))
+    start, first = opened(plan(*victims, leaving=(GOING,), groups=GroupsOfPods(((OLD, GROUP),))))
     seen, ahead = {start}, deque([start])
     order = list(Stage)
     assert kinds(first) == ["Nominate"]

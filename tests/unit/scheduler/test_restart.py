@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from reprieve.model.effects import Announce, Bind, Effect, Nominate, SetCondition
+from reprieve.model.effects import Announce, Bind, Effect, Nominate, SetCondition, Target
 from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
@@ -52,7 +52,9 @@ def test_a_pod_that_is_on_its_way_is_told_why_by_the_next_though_the_first_may_h
     (after,) = preempted(cluster.restarted().stage.wanted)
     assert (after.target, after.suffix) == (before.target, before.suffix), "a server keeps one of them"
     (decision,) = cluster.stage.decisions
-    assert after.note == f"Preempted by a higher priority pod (decision {decision.id})"
+    assert after.note == before.note
+    assert decision.id in after.note
+    assert after.related == Target("Pod", "default", "new", ""), "the mark has no UID"
 
 
 def test_a_pod_that_leaves_for_other_reasons_is_told_nothing() -> None:

@@ -45,9 +45,14 @@ def test_a_victim_learns_a_uid_and_a_node_and_the_preemptor_a_number() -> None:
     (decision,) = stage.decisions
     told = evicted(stage)
     assert events(told, "old") == [
-        ("Preempted", f"Preempted by pod uid-new on node n1 (decision {decision.id})")
+        (
+            "Preempted",
+            "Preempted by pod uid-new on node n1: the preemptor's priority is 9 "
+            f"(decision {decision.id}); more: reprieve why pod/old -n default",
+        )
     ]
-    assert events(told, "new") == [("Preempting", f"preempting 1 pod on n1 (decision {decision.id})")]
+    note = f"preempting 1 pod on n1: 1 pod of other namespaces (highest priority 0) (decision {decision.id})"
+    assert events(told, "new") == [("Preempting", note)]
     waits = f"waits for room on n1: preempting 1 pod on n1 (decision {decision.id})"
     assert conditions(told, "PodScheduled") == [("False", waits)]
 
@@ -64,9 +69,13 @@ def test_several_victims_of_a_gang_learn_their_own_node() -> None:
     (decision,) = stage.decisions
     told = evicted(stage)
     assert events(told, "q") == [
-        ("Preempted", f"Preempted by podgroup uid-g on node n2 (decision {decision.id})")
+        (
+            "Preempted",
+            "Preempted by podgroup g on node n2: the preemptor's priority is 9 "
+            f"(decision {decision.id}); more: reprieve why pod/q -n default",
+        )
     ]
-    note = f"preempting 2 pods on n1, 1 pod on n2 (decision {decision.id})"
+    note = f"preempting 2 pods on n1, 1 pod on n2: p-0, p-1, q (decision {decision.id})"
     assert events(told, "g") == [("Preempting", note)]
 
 

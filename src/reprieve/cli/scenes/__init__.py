@@ -5,6 +5,8 @@ The function ``play`` of the module shows the scene. A new scene is a module and
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
 
 from reprieve.model.json import Json
 
@@ -23,9 +25,26 @@ SCENES = {
 }
 
 
+class SceneSkippedError(Exception):
+    """The user goes on to the next scene."""
+
+
+class DemoEndedError(Exception):
+    """The user has seen enough."""
+
+
+def path_of(file: str) -> str:
+    """Where a file of the demo is, from here; of an installed package, within the package."""
+    path = Path(str(files("reprieve") / "demo" / file))
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f"reprieve/demo/{file}"
+
+
 @dataclass(frozen=True, slots=True)
 class ScenePacing:
-    """How a scene is paced: a pause before each step, and a short one after each line."""
+    """How a scene is paced: a pause before each step, and a short one after each line.
+
+    ``wait`` raises SceneSkippedError or DemoEndedError if the user wants so.
+    """
 
     wait: Callable[[str], None]  # its argument: what comes next
     breathe: Callable[[], None]

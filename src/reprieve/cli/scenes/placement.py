@@ -1,17 +1,17 @@
 """Pods are placed one by one, and each result is explained.
 
-The cluster comes with the package, or from the user. Nothing is decided here.
+The cluster comes with the package. Nothing is decided here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 
 from reprieve.cli.manifests import latest, read_manifest
-from reprieve.cli.scenes import ScenePacing
-from reprieve.cli.terminal import show
+from reprieve.cli.scenes import ScenePacing, path_of
+from reprieve.cli.terminal import show_fitting as show
 from reprieve.cluster.api.pod_fields import unserved_fields
-from reprieve.model.objects import KubernetesObject, Pod, ref_of
+from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
@@ -22,12 +22,13 @@ from reprieve.report.nodes import node_table
 from reprieve.report.placement import fits, fits_nowhere, held_back, pod_heading
 from reprieve.report.text_layout import BLANK, TextLine, counted, indented
 
-BUILT_IN = str(resources.files("reprieve") / "demo" / "cluster.yaml")
+FILE = "cluster.yaml"
+BUILT_IN = str(resources.files("reprieve") / "demo" / FILE)
 
 
 def play(pace: ScenePacing, command: str) -> None:
     show(introduction(command))
-    place_all(set_scene(None, ()), pace)
+    place_all(set_scene(), pace)
 
 
 # --- which pods, and in which cluster ------------------------------------------------------------
@@ -37,21 +38,12 @@ def play(pace: ScenePacing, command: str) -> None:
 class PlacementScene:
     view: Snapshot
     pending: tuple[int, ...]  # rows of pods
-    errors: tuple[str, ...]
 
 
-def set_scene(cluster: str | None, filenames: Sequence[str]) -> PlacementScene:
-    base, *more = manifests = [read_manifest(name) for name in (cluster or BUILT_IN, *filenames)]
-    added = [thing for one in more for thing in one.objects]
-    built = build(latest([*base.objects, *added]))
-    # A dump of a cluster may have any kinds of objects; a file of pods to place should not.
-    malformed = [*base.malformed, *(s for one in more for s in (*one.malformed, *one.unknown))]
-    files = {ref_of(thing): one.filename for one in manifests for thing in one.objects}
-    return PlacementScene(
-        view=built.snapshot,
-        pending=pending(built.snapshot, added if filenames else base.objects),
-        errors=(*malformed, *(f"{files[problem.ref]}: {problem}" for problem in built.problems)),
-    )
+def set_scene() -> PlacementScene:
+    base = read_manifest(BUILT_IN)
+    built = build(latest(base.objects))
+    return PlacementScene(view=built.snapshot, pending=pending(built.snapshot, base.objects))
 
 
 def pending(view: Snapshot, objects: Iterable[KubernetesObject]) -> tuple[int, ...]:
@@ -73,15 +65,15 @@ def is_pending(compiled: CompiledPod) -> bool:
 def introduction(command: str) -> list[TextLine]:
     return [
         TextLine("Pods are placed in a cluster one by one. The cluster of this scene:"),
-        *indented([TextLine(BUILT_IN)]),
+        *indented([TextLine(path_of(FILE))]),
         TextLine("For your own: kubectl get nodes,pods -A -o yaml > cluster.yaml"),
-        TextLine(f"              {command} --cluster cluster.yaml -f pods.yaml"),
+        TextLine(f"              {command.removesuffix('demo')}whatif --from cluster.yaml -f pods.yaml"),
         BLANK,
     ]
 
 
-def place_all(scene: PlacementScene, pace: ScenePacing) -> bool:
-    """Shows the nodes, the result for each pod, and the nodes in use; returns whether all pods fit."""
+def place_all(scene: PlacementScene, pace: ScenePacing) -> None:
+    """Shows the nodes, the result for each pod, and the nodes in use."""
     view, used = scene.view, []
     show([*node_table(view), BLANK])
     for pod in scene.pending:
@@ -95,7 +87,6 @@ def place_all(scene: PlacementScene, pace: ScenePacing) -> bool:
     show([TextLine(f"{len(used)} of {counted(len(scene.pending), 'pod')} placed.")])
     if used:
         show([BLANK, *node_table(view, used)])
-    return len(used) == len(scene.pending)
 
 
 def result(view: Snapshot, row: int) -> tuple[list[TextLine], int | None]:

@@ -6,14 +6,14 @@ Knows how a scene is played, and none of the scenes. Time is simulated.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Protocol
 
 from reprieve import config
 from reprieve.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
-from reprieve.cli.scenes import ListObjects, ScenePacing
-from reprieve.cli.terminal import show
+from reprieve.cli.scenes import ListObjects, ScenePacing, path_of
+from reprieve.cli.terminal import show_fitting as show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import ClusterEvent
@@ -82,7 +82,7 @@ class Apply:
 
     @property
     def path(self) -> str:
-        return str(files("reprieve") / "demo" / self.file)
+        return path_of(self.file)
 
     @property
     def manifest(self) -> str:
@@ -125,19 +125,24 @@ class ScriptedScene:
     async def run(self, before: Apply, steps: Sequence[SceneStep], args: Json) -> None:
         async with cluster_in_process(_configured(args), clock, self._decided, self.telemetry) as cluster:
             watching = asyncio.create_task(self._watch(cluster.watch()))
-            before.apply_to(cluster)
-            await asyncio.sleep(before.seconds)
-            show([*map(TextLine, before.text), *indented([TextLine(before.path)]), BLANK])
-            show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
-            self._begin = clock()
-            for step in steps:
-                self._pace.wait("the next step")
-                known = len(cluster.list("Event"))
-                show([BLANK, *map(TextLine, step.text), BLANK, *_command(step), BLANK])
-                step.apply_to(cluster)
-                await asyncio.sleep(step.seconds)
-                show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
-            watching.cancel()
+            try:
+                before.apply_to(cluster)
+                await asyncio.sleep(before.seconds)
+                show([*map(TextLine, before.text), *indented([TextLine(before.path)]), BLANK])
+                show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
+                self._begin = clock()
+                for step in steps:
+                    await self._step(cluster, step)
+            finally:
+                watching.cancel()
+
+    async def _step(self, cluster: MiniCluster, step: SceneStep) -> None:
+        self._pace.wait("the next step")
+        known = len(cluster.list("Event"))
+        show([BLANK, *map(TextLine, step.text), BLANK, *_command(step), BLANK])
+        step.apply_to(cluster)
+        await asyncio.sleep(step.seconds)
+        show([BLANK, *_messages(cluster.list, known), *_pods(cluster.list)])
 
     async def _watch(self, events: AsyncIterator[ClusterEvent]) -> None:
         async for event in events:
@@ -147,7 +152,7 @@ class ScriptedScene:
 
     def _decided(self, decision: Decision) -> None:
         before, self._answers[decision.demand] = self._answers.get(decision.demand), decision.text
-        if decision.outcome is not Outcome.WAITING and decision.text != before:
+        if decision.outcome not in (Outcome.WAITING, Outcome.IMPROVING) and decision.text != before:
             placed = decision.outcome in (Outcome.PLACED, Outcome.FITS)
             self._show([decision_line(decision)] if placed else decision_lines(decision))
 
@@ -155,8 +160,8 @@ class ScriptedScene:
         if self._begin is None:
             return
         first, *others = lines
-        show([at(clock() - self._begin, first)])
-        show(TextLine(f"{_MARGIN}{line.text}".rstrip(), line.tone) for line in others)
+        show([replace(at(clock() - self._begin, first), hang=len(_MARGIN))])
+        show(indented(others, _MARGIN))
         if others:
             show([BLANK])
         self._pace.breathe()
@@ -172,7 +177,7 @@ def _configured(args: Json) -> config.Configuration:
 
 
 def _command(step: SceneStep) -> list[TextLine]:
-    return [TextLine(line, LineStyle.FAINT) for line in step.command]
+    return [TextLine(line, LineStyle.FAINT, whole=True) for line in step.command]
 
 
 # --- the state of the cluster --------------------------------------------------------------------

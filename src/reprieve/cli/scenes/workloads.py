@@ -5,12 +5,13 @@ Time is simulated.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 
 from reprieve import config
 from reprieve.assembly.mini_cluster import cluster_in_process
-from reprieve.cli.scenes import ListObjects, ScenePacing
-from reprieve.cli.terminal import show
+from reprieve.cli.scenes import ListObjects, ScenePacing, path_of
+from reprieve.cli.terminal import show_fitting as show
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import ClusterEvent
@@ -39,7 +40,7 @@ def introduction() -> list[TextLine]:
             "A cluster starts in this process: simulated nodes, the controllers of Deployments and Jobs,"
         ),
         TextLine("and Reprieve as the scheduler. The manifests:"),
-        *indented([TextLine(str(WORKLOADS))]),
+        *indented([TextLine(path_of(WORKLOADS.name))]),
         TextLine("On the left is the simulated time, which jumps from event to event."),
         BLANK,
     ]
@@ -78,7 +79,7 @@ class WorkloadScene:
         self._show(decision_line(decision))
 
     def _show(self, line: TextLine) -> None:
-        show([at(clock() - self._begin, line)])
+        show([replace(at(clock() - self._begin, line), hang=11)])
         self._pace.breathe()
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from reprieve.cluster.api.block_yaml import block_value
+
 _DEEPEST = 100
 LARGEST = 50_000_000  # values and characters, with every alias written out
 _START = re.compile(r"(?m)^---(?=\s|$)")
@@ -81,6 +83,9 @@ def _yaml_stream(text: str, largest: int, most: int) -> Iterator[object | Unpars
 
 def _yaml(text: str, first_line: int, largest: int, most: int) -> object | Unparsed:
     try:
+        # Without aliases a text has no more values and characters than its length.
+        if len(text) < min(largest, most) and (quick := block_value(text, _plain)) is not None:
+            return quick
         _check_size(text, largest, most)
         value: object = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -90,6 +95,15 @@ def _yaml(text: str, first_line: int, largest: int, most: int) -> object | Unpar
     except Exception:  # PyYAML raises any exception for a value that does not fit its tag
         return Unparsed("expected YAML or JSON: it has a value that cannot be read as what it is said to be")
     return value
+
+
+def _plain(text: str) -> object:
+    """The value of a scalar without quotes."""
+    for _, pattern in _Loader.yaml_implicit_resolvers.get(text[0], ()):
+        if pattern.match(text):
+            value: object = yaml.load(text, Loader=_Loader)
+            return value
+    return text
 
 
 def _sentence(error: yaml.MarkedYAMLError, first_line: int) -> str:

@@ -162,6 +162,8 @@ def _complete(request: AdmissionRequest, body: Json, old: Json, lookup: Lookup) 
         if request.kind == "Pod":
             admission_plugins.keep_resolved(body, old)
             admission_plugins.default_toleration_seconds(body)
+        elif request.kind == "Service":
+            admission_plugins.keep_cluster_ip(body, old)
         elif request.kind == "Workload" and request.version == "v1alpha2":
             admission_plugins.keep_resolved_templates(body, old)
         return None
@@ -190,6 +192,8 @@ def _complete_new(request: AdmissionRequest, body: Json, lookup: Lookup) -> Admi
             return admission_plugins.priority_of_templates(body, request.version, request.features, lookup)
         case "Job":
             admission_plugins.job_selector(body)
+        case "Service":
+            admission_plugins.cluster_ip(body, lookup)
         case "PersistentVolumeClaim":
             admission_plugins.default_storage_class(body, lookup)
             admission_plugins.protect(body, admission_plugins.CLAIM_PROTECTION)

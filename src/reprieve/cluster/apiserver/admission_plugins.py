@@ -7,6 +7,7 @@ given, which is a copy, and returns a refusal or nothing.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Protocol
 
 from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
@@ -23,6 +24,7 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 _OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OLDER = "v1alpha2"
+_ADDRESSES = 16 * 65536  # of Services: 10.96.0.0/12
 # Namespaces that every cluster has, even before they are stored.
 _ETERNAL = ("default", "kube-system", "kube-public", "kube-node-lease")
 
@@ -186,6 +188,35 @@ def default_storage_class(claim: Json, lookup: Lookup) -> None:
     marked.sort(key=lambda known: text_in(part(known, "metadata"), "creationTimestamp"), reverse=True)
     if marked:
         spec["storageClassName"] = name_of(marked[0])
+
+
+def cluster_ip(service: Json, lookup: Lookup) -> None:
+    """An address of the range that kubeadm uses, which no other Service has. Nothing listens there."""
+    spec = made(service, "spec")
+    if spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        taken = {text_in(part(known, "spec"), "clusterIP") for known in lookup.all("Service")}
+        meta = part(service, "metadata")
+        seed = f"{text_in(meta, 'namespace')}/{text_in(meta, 'name')}".encode()
+        first = int.from_bytes(blake2b(seed, digest_size=2).digest())
+        found = (f"10.{96 + n // 65536}.{n // 256 % 256}.{n % 256}" for n in range(256 + first, _ADDRESSES))
+        spec["clusterIP"] = next(address for address in found if address not in taken)
+    _list_cluster_ip(spec)
+
+
+def keep_cluster_ip(service: Json, old: Json) -> None:
+    """A Service that is sent without its address keeps it."""
+    spec, before = made(service, "spec"), part(old, "spec")
+    if spec.get("type") != "ExternalName" and not spec.get("clusterIP") and before.get("clusterIP"):
+        spec["clusterIP"] = before["clusterIP"]
+        _list_cluster_ip(spec)
+
+
+def _list_cluster_ip(spec: Json) -> None:
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
 def claim_growth(claim: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:

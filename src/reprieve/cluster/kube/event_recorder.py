@@ -96,9 +96,8 @@ class EventSeriesRecorder:
         # The name ends in a timestamp, as with client-go, but is unique even within one clock tick.
         self._number = max(self._number + 1, int(now * 1e9))
         suffix = f".{effect.suffix or f'{self._number:x}'}"
-        regarding = {"apiVersion": api_version, "kind": target.kind, "name": target.name, "uid": target.uid}
-        if target.namespace:
-            regarding["namespace"] = target.namespace
+        # The version of another kind is not known here; its reference has a UID.
+        related = {"related": _reference(effect.related)} if effect.related is not None else {}
         return {
             "apiVersion": EVENTS,
             "kind": "Event",
@@ -112,9 +111,15 @@ class EventSeriesRecorder:
             "type": effect.tone.value,
             "reason": effect.reason,
             "action": effect.action,
-            "regarding": regarding,
+            "regarding": {"apiVersion": api_version, **_reference(target)},
+            **related,
             "note": effect.note.encode()[:_LONGEST_NOTE].decode(errors="ignore"),
         }
+
+
+def _reference(target: Target) -> Json:
+    more = {"namespace": target.namespace, "uid": target.uid}
+    return {"kind": target.kind, "name": target.name, **{k: v for k, v in more.items() if v}}
 
 
 def _only_counted() -> ApiCall:

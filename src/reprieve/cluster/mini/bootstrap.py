@@ -1,10 +1,11 @@
 """The initial content of a cluster: system namespaces, priority classes, roles, and nodes from templates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
+from reprieve.cluster.apiserver.admission_plugins import DEFAULT_CLASS
 from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.auth.authentication import UserInfo
@@ -35,7 +36,9 @@ class LocalCluster:
     """How to start a cluster. Nodes use ``templates`` round-robin. Port 0 means any free port.
 
     ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
-    ``features``: what its API server serves.
+    ``job_seconds``: how long pods of Jobs run that do not say; None for ever.
+    ``features``: what its API server serves. ``progress``: called with how many objects of the snapshot are
+    restored, and how many there are.
     ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
     has.
     """
@@ -50,6 +53,8 @@ class LocalCluster:
     snapshot: str = ""
     users: Sequence[UserInfo] = ()
     features: Features = ALL_FEATURES
+    job_seconds: float | None = None
+    progress: Callable[[int, int], None] = lambda _done, _all: None
 
 
 def standard_objects() -> list[Json]:
@@ -58,6 +63,18 @@ def standard_objects() -> list[Json]:
         for name in SYSTEM_NAMESPACES
     ]
     return [*namespaces, *_system_classes(), *default_roles()]
+
+
+def default_storage_class() -> Json:
+    """The class of claims that name none: the volume is made where the scheduler places the pod."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "standard", "annotations": {DEFAULT_CLASS: "true"}},
+        "provisioner": "reprieve.dev/simulated",
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
 
 
 def known_authorities(clients: str, for_proxies: str) -> Json:

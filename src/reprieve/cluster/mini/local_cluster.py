@@ -11,6 +11,7 @@ from reprieve.cluster.mini.auth.authentication import TokenIssuer
 from reprieve.cluster.mini.bootstrap import (
     LocalCluster,
     api_server_service,
+    default_storage_class,
     known_authorities,
     nodes_of,
     standard_objects,
@@ -28,6 +29,7 @@ from reprieve.cluster.mini.sqlite_backend import FILE, SqliteBackend, StorageErr
 from reprieve.model.json import Json
 
 _COMPLETE, _PORT = "complete", "port"
+_HEARTBEAT_SECONDS = 10.0  # as kubelets renew their leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,10 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
     """
     with _backend(wanted) as backend:
         cluster = MiniCluster(
-            time.time, timing=KubeletTiming(speed=wanted.speed), features=wanted.features, backend=backend
+            time.time,
+            timing=_timing(wanted),
+            features=wanted.features,
+            backend=backend,
         )
         left_out = Counter[str]()
         if backend is None or not _is_stored(cluster, wanted, backend):
@@ -76,6 +81,12 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
         finally:
             await server.stop()
             await cluster.stop()
+
+
+def _timing(wanted: LocalCluster) -> KubeletTiming:
+    return KubeletTiming(
+        speed=wanted.speed, job_seconds=wanted.job_seconds, heartbeat_seconds=_HEARTBEAT_SECONDS
+    )
 
 
 @contextmanager
@@ -131,7 +142,9 @@ async def _serving(
 def _populate(cluster: MiniCluster, wanted: LocalCluster) -> Counter[str]:
     """Create the objects that a new cluster starts with."""
     cluster.apply(standard_objects())
-    left_out = restore(cluster.store, wanted.snapshot)
+    left_out = restore(cluster.store, wanted.snapshot, wanted.progress)
+    if not cluster.list("StorageClass"):
+        cluster.apply([default_storage_class()])
     cluster.apply(_admitted_nodes(cluster, wanted))
     return left_out
 

@@ -8,13 +8,13 @@ import fcntl
 import logging
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+PLACE = "REPRIEVE_RUNTIME_DIR"  # a variable of the environment: where entries are instead
 _SUFFIX = ".json"
 _log = logging.getLogger(__name__)
 
@@ -81,16 +81,15 @@ def _is_held(file: int) -> bool:
 
 
 def _directory() -> Path:
-    """A directory that belongs to the user."""
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    path = Path(given) / "reprieve" if given else Path(tempfile.gettempdir()) / f"reprieve-{os.getuid()}"
+    """A directory that belongs to the user. One for all its sessions: XDG_RUNTIME_DIR and TMPDIR may differ
+    between a login, `su` and cron, and each would see only its own clusters."""
+    given = os.environ.get(PLACE)
+    path = Path(given) / "reprieve" if given else Path("/tmp") / f"reprieve-{os.getuid()}"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = path.stat().st_uid
     except OSError as error:
         raise RegistryError(f"{path}: cannot be used: {(error.strerror or str(error)).lower()}") from error
     if owner != os.getuid():
-        raise RegistryError(
-            f"{path}: belongs to another user: set XDG_RUNTIME_DIR to a directory of your own"
-        )
+        raise RegistryError(f"{path}: belongs to another user: set {PLACE} to a directory of your own")
     return path

@@ -130,15 +130,11 @@ def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTE
     recorded = store.find(Key("events", namespace, f"{target.name}.{suffix}"))
     if recorded is not None:
         return recorded
-    kind = BY_NAME.get(target.kind)
-    regarding = {"kind": target.kind, "name": target.name, "uid": target.uid}
-    if kind is not None:
-        regarding["apiVersion"] = kind.api_version
-    if target.namespace:
-        regarding["namespace"] = target.namespace
+    related = {"related": _reference(effect.related)} if effect.related is not None else {}
     event = {
         "metadata": {"name": f"{target.name}.{suffix}", "namespace": namespace},
-        "involvedObject": regarding,
+        "involvedObject": _reference(target),
+        **related,
         "type": effect.tone.value,
         "reason": effect.reason,
         "action": effect.action,
@@ -148,6 +144,13 @@ def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTE
         "reportingInstance": reporter,
     }
     return store.create("events", event)
+
+
+def _reference(target: Target) -> Json:
+    kind = BY_NAME.get(target.kind)
+    version = {"apiVersion": kind.api_version} if kind is not None else {}
+    more = {"namespace": target.namespace, "uid": target.uid}
+    return {"kind": target.kind, "name": target.name, **version, **{k: v for k, v in more.items() if v}}
 
 
 def reserve_volume(store: Store, volume: Target, claim: Target) -> Stored:

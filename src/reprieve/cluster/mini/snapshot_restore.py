@@ -4,7 +4,7 @@ The other cluster has admitted them, so they are not admitted again.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -23,15 +23,19 @@ class SnapshotError(ValueError):
     """The snapshot cannot be read: one sentence that says why."""
 
 
-def restore(store: Store, text: str) -> Counter[str]:
+def restore(
+    store: Store, text: str, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> Counter[str]:
     """Store every object of YAML or JSON documents and lists; returns how many were skipped, by kind.
 
     Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is
-    malformed.
+    malformed. ``progress`` gets how many are stored, and of how many.
     """
     objects = list(_objects(_lines(text) if _is_saved(text) else documents(text)))
-    for resource, body in [_addressed(body) for body in objects if body["kind"] in BY_NAME]:
+    served = [_addressed(body) for body in objects if body["kind"] in BY_NAME]
+    for number, (resource, body) in enumerate(served, start=1):
         store.adopt(resource, body)
+        progress(number, len(served))
     return Counter(body["kind"] for body in objects if body["kind"] not in BY_NAME)
 
 

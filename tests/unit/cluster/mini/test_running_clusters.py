@@ -19,7 +19,7 @@ with entered(RunningCluster(os.getpid(), "a", "k", "", 2.0)):
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("REPRIEVE_RUNTIME_DIR", str(tmp_path))
 
 
 def test_one_is_there_while_it_is_up() -> None:

@@ -105,3 +105,13 @@ def test_a_saved_snapshot_that_is_not_whole_leaves_nothing(store: Store, text: s
     with pytest.raises(SnapshotError, match=sentence):
         restore(store, text)
     assert store.version == 0
+
+
+def test_progress_is_told(store: Store) -> None:
+    told: list[tuple[int, int]] = []
+    restore(
+        store,
+        "{kind: Node, metadata: {name: a}}\n---\n{kind: Node, metadata: {name: b}}",
+        lambda *n: told.append(n),
+    )
+    assert told == [(1, 2), (2, 2)]

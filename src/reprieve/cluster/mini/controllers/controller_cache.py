@@ -19,6 +19,7 @@ STATEFUL_SETS, REVISIONS = "statefulsets.apps", "controllerrevisions.apps"
 BUDGETS, PODS, NODES = "poddisruptionbudgets.policy", "pods", "nodes"
 WORKLOADS, GROUPS = "workloads.scheduling.k8s.io", "podgroups.scheduling.k8s.io"
 COMPOSITES = "compositepodgroups.scheduling.k8s.io"
+SERVICES, SLICES = "services", "endpointslices.discovery.k8s.io"
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 NAMESPACES, ACCOUNTS, CONFIG_MAPS = "namespaces", "serviceaccounts", "configmaps"
 
@@ -140,6 +141,8 @@ class ControllerCache:
         self.roles = Indexer(objects.ClusterRoleFacts)
         self.namespaces = Indexer(objects.NamespaceFacts)
         self.accounts = Indexer(objects.ServiceAccountFacts)
+        self.services = Indexer(objects.ServiceFacts)
+        self.slices = Indexer(objects.EndpointSliceFacts)
         self.config_maps = Indexer(objects.ConfigMapFacts)
         self.tables: dict[str, AnyIndexer] = {
             NODES: self.nodes,
@@ -163,6 +166,8 @@ class ControllerCache:
             CLUSTER_ROLES: self.roles,
             NAMESPACES: self.namespaces,
             ACCOUNTS: self.accounts,
+            SERVICES: self.services,
+            SLICES: self.slices,
             CONFIG_MAPS: self.config_maps,
         }
 

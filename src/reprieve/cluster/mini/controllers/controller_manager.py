@@ -19,6 +19,7 @@ from reprieve.cluster.mini.controllers import (
     daemon_set,
     deployment,
     disruption,
+    endpoint_slice,
     job,
     node_lifecycle,
     persistent_volume,
@@ -116,6 +117,7 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
             cluster_role_aggregation.reconcile,
             delays.reconcile,
         ),
+        Controller("endpoint slice", endpoint_slice.affected, endpoint_slice.reconcile, delays.reconcile),
         Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
         Controller(
             "root CA publisher", root_ca_publisher.affected, root_ca_publisher.reconcile, delays.reconcile

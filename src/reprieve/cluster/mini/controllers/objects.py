@@ -3,6 +3,8 @@
 from datetime import datetime
 from math import inf
 
+import msgspec
+
 from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.model.json import Json
 from reprieve.model.objects import (
@@ -101,6 +103,7 @@ class PodSpecFacts(Record, frozen=True):
 
 class PodStatusFacts(Record, frozen=True):
     phase: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
 
 
@@ -363,6 +366,23 @@ class ClusterRoleFacts(Record, frozen=True):
     metadata: ObjectMeta
     aggregation_rule: AggregationRule | None = None
     rules: list[Json] | None = None
+
+
+class ServiceSpecFacts(Record, frozen=True):
+    selector: dict[str, str] | None = None
+    ports: tuple[Json, ...] = ()
+    publish_not_ready_addresses: bool = False
+
+
+class ServiceFacts(Record, frozen=True):
+    metadata: ObjectMeta
+    spec: ServiceSpecFacts = ServiceSpecFacts()
+
+
+class EndpointSliceFacts(Record, frozen=True):
+    metadata: ObjectMeta
+    endpoints: list[Json] = []
+    ports: list[Json] | None = None
 
 
 class NamespaceFacts(Record, frozen=True):

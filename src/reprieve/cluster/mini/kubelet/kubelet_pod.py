@@ -14,6 +14,11 @@ STOP_SECONDS = "reprieve.dev/stop-seconds"
 _TERMINAL = ("Succeeded", "Failed")
 
 
+class _Owner(Record, frozen=True):
+    kind: str = ""
+    controller: bool | None = None
+
+
 class _Meta(Record, frozen=True):
     uid: str = ""
     generation: int = 0
@@ -21,6 +26,7 @@ class _Meta(Record, frozen=True):
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
     finalizers: tuple[str, ...] | None = None
+    owner_references: tuple[_Owner, ...] | None = None
 
 
 class _Spec(Record, frozen=True):
@@ -49,6 +55,10 @@ class KubeletPod(Record, frozen=True):
     @property
     def is_leaving(self) -> bool:
         return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_of_job(self) -> bool:
+        return any(owner.kind == "Job" and owner.controller for owner in self.metadata.owner_references or ())
 
     def seconds(self, annotation: str) -> float | None:
         """The seconds in an annotation; None if it is missing or not a finite number."""

@@ -19,6 +19,8 @@ from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.kubelet import pod_status
 from reprieve.cluster.mini.kubelet.extended_resources import offered_anew
 from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, KubeletPod, decoded_pod
+from reprieve.cluster.mini.kubelet.node_addresses import addresses_of
+from reprieve.cluster.mini.kubelet.node_heartbeats import NodeHeartbeats, reported
 from reprieve.cluster.mini.kubelet.node_preemption_policy import policy_of
 from reprieve.cluster.mini.kubelet.node_resources import NodeResources, footprint_in, offered_in, weight_of
 from reprieve.cluster.mini.kubelet.pod_resizes import PodResizes
@@ -57,6 +59,7 @@ class Kubelets:
         self._guard = object_guard(store, "kubelets")
         self._preemption = KubeletPreemption(store, clock, timing, self._pods, self._guard)
         self._resizes = PodResizes(store, timing, self._resources, self._preemption, self._guard)
+        self._heartbeats = NodeHeartbeats(store, clock, timing.heartbeat_seconds)
         self.informer = Informer(store, ("nodes", "pods"))
 
     def step(self) -> float | None:
@@ -67,12 +70,17 @@ class Kubelets:
             self._guard.run(work, partial(see, change), at_once=change.type is EventType.DELETED)
         for key, task in self._queue.due(self._clock(), _TASKS_PER_STEP):
             self._guard.run(ObjectWork(task.name.lower(), key), partial(self._run, key, task))
+        self._heartbeats.beat_if_due(self._nodes)
         self._preemption.stop_due()
         self._resizes.enforce_due()
         self._guard.retry_due()
         self._resizes.serve()
         return earliest(
-            self._queue.next_at(), self._preemption.next_at(), self._resizes.next_at(), self._guard.next_at()
+            self._queue.next_at(),
+            self._preemption.next_at(),
+            self._resizes.next_at(),
+            self._guard.next_at(),
+            self._heartbeats.next_at(),
         )
 
     # --- changes ---------------------------------------------------------------------------------
@@ -111,18 +119,20 @@ class Kubelets:
             self._store.patch(key, reported, Part.STATUS)
 
     def _report_ready(self, key: Key) -> None:
-        """Once, when the node is new: simulated nodes need no heartbeats."""
+        """Once, when the node is new."""
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
-            status, meta = section(body, "status"), peek(body, "metadata")
+            status = section(body, "status")
             set_condition(status, healthy, self._clock())
-            own = {"type": "InternalIP", "address": pod_status.address_at(int(meta["resourceVersion"]))}
-            status.setdefault("addresses", [own, {"type": "Hostname", "address": meta["name"]}])
-            return body
+            status.setdefault("addresses", addresses_of(key.name))
+            return reported(body, self._clock())
 
         with suppress(ApiError):  # the node is gone already
             self._store.patch(key, ready, Part.STATUS)
+
+    def _nodes(self) -> list[str]:
+        return [name for name, one in self._resources.items() if one.offered is not None]
 
     def _resources_of(self, node: str) -> NodeResources:
         return self._resources.setdefault(node, NodeResources())
@@ -203,6 +213,8 @@ class Kubelets:
             return None
         if pod.is_running:
             seconds = pod.seconds(RUN_SECONDS)
+            if seconds is None and pod.is_of_job:
+                seconds = self._timing.job_seconds
             return None if seconds is None else (Task.FINISH, self._start_of(key, pod) + seconds / speed)
         return (
             (Task.START, now + self._timing.start_seconds / speed)

@@ -5,6 +5,7 @@ from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, set_condition_of
 from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.kubelet.allocation import Allocation, enforce, grant, granted
+from reprieve.cluster.mini.kubelet.node_addresses import internal_ip
 from reprieve.model.json import Json
 from reprieve.model.resizing import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 
@@ -19,9 +20,12 @@ def running(body: Json, allocation: Allocation | None, now: float) -> Json:
     status = _status(body, "Running")
     clear_condition(status, IN_PROGRESS)
     status.setdefault("startTime", stamp(now))
-    if not peek(body, "spec").get("hostNetwork"):
-        status.setdefault("podIP", address_at(int(body["metadata"]["resourceVersion"])))
-        status.setdefault("podIPs", [{"ip": status["podIP"]}])
+    host = internal_ip(str(peek(body, "spec").get("nodeName") or ""))
+    status.setdefault("hostIP", host)
+    status.setdefault("hostIPs", [{"ip": host}])
+    own = not peek(body, "spec").get("hostNetwork")
+    status.setdefault("podIP", address_at(int(body["metadata"]["resourceVersion"])) if own else host)
+    status.setdefault("podIPs", [{"ip": status["podIP"]}])
     for name in _RUNNING:
         set_condition_of(body, StatusCondition(name, "True"), now)
     state = {"running": {"startedAt": stamp(now)}}

@@ -18,7 +18,7 @@ from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import NOTHING, Subject, refusal, subject_of
 from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
 from reprieve.cluster.mini.rest.handlers import handler
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Batched, answer
+from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Batched
 from reprieve.cluster.mini.rest.impersonation import impersonated
 from reprieve.cluster.mini.rest.listing import PagedLists
 from reprieve.cluster.mini.rest.non_resource_paths import (
@@ -128,9 +128,10 @@ class ApiServer:
             )
 
         try:
-            return answer(page(request.query, may_get))
+            content = page.content(request.query, may_get)
         except ValueError as error:
             raise bad_request(str(error)) from error
+        return ApiResponse(200, content, content_type=page.content_type)
 
     def _call(self, place: ResourcePath, request: ApiRequest) -> ApiCall:
         query = Query(request.query)

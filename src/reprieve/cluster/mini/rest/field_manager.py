@@ -5,6 +5,7 @@ an object has no managedFields until a client applies it, which keeps writes che
 by a client is tracked. Writes of the built-in controllers and kubelets are not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from reprieve.cluster.api.merge_shapes import MergeShape, shape_of
@@ -43,9 +44,9 @@ class FieldManager:
     request: ApiRequest
     now: float
 
-    def of_new(self, new: Json) -> list[Json]:
-        """The managedFields of an object that a client creates without apply."""
-        return self._after_update({}, {}, new) if self._given_name else []
+    def of_new(self, new: Callable[[], Json]) -> list[Json]:
+        """The managedFields of an object that a client creates without apply. ``new``: what it owns."""
+        return self._after_update({}, {}, new()) if self._given_name else []
 
     def of_changed(self, new: Json, old: Json) -> list[Json]:
         """The managedFields after an update. A client may also set or clear them explicitly."""

@@ -17,9 +17,16 @@ PUBLIC = (*HEALTH, "version")
 Probes = Mapping[str, Callable[[], Iterable[HealthCheck]]]
 NO_PROBES: Probes = {}
 
-# A page of another component: its content, by the parameters of the query, and by which kinds the client may
-# get in which namespaces. A ValueError says what is wrong with the query.
-Page = Callable[[Mapping[str, str], Callable[[str, str], bool]], bytes]
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of another component. ``content``: by the parameters of the query, and by which kinds the client
+    may get in which namespaces. A ValueError says what is wrong with the query."""
+
+    content: Callable[[Mapping[str, str], Callable[[str, str], bool]], bytes]
+    content_type: str = "application/json"
+
+
 Pages = Mapping[str, Page]
 NO_PAGES: Pages = {}
 

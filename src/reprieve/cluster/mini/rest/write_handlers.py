@@ -4,6 +4,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 
+from reprieve.cluster.api.values import without_nulls
+from reprieve.cluster.apiserver.defaults import default
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
 from reprieve.cluster.mini.kinds import section
@@ -63,8 +65,16 @@ def _create(call: ApiCall, read: ValidatedBody) -> ApiResponse:
     sent = without_status(place.kind, body)
     check_escalation(api.authorizer, call.request.user, place, sent)
     admitted = api.admit_new(place, sent)
-    owners = call.ownership.of_new(admitted)
+    owners = call.ownership.of_new(lambda: admitted if place.kind.custom else _with_defaults(call, sent))
     return answer(call.serializer.one(created(call, admitted, owners)), 201, read.warnings)
+
+
+def _with_defaults(call: ApiCall, sent: Json) -> Json:
+    """What its creator owns: what the server generates beyond defaults, as the selector of a Job, has no
+    owner. A later apply that does not name it would remove it."""
+    body: Json = without_nulls(sent)
+    default(body, call.place.version, call.api.features)
+    return body
 
 
 def authorize_creation(call: ApiCall) -> None:

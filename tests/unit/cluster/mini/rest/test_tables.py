@@ -21,14 +21,16 @@ def headings(table: Json) -> list[str]:
     return [c["name"].upper() for c in table["columnDefinitions"] if c["priority"] == 0]
 
 
-def test_pods_show_priority_and_group(client: ApiClient) -> None:
+def test_pods_have_the_columns_of_kubectl_and_with_wide_priority_and_group(client: ApiClient) -> None:
     group = {"podGroupName": "train"}
     client.post(PODS, pod("a", nodeName="n1", schedulingGroup=group))
     client.clock.now += 90
     table = client.get(PODS, accept=TABLE)
-    assert headings(table) == ["NAME", "READY", "STATUS", "PRIORITY", "NODE", "GROUP", "AGE"]
-    assert shown(table) == {"a": ["a", "0/1", "Pending", 0, "n1", "train", "90s"]}
-    assert [c["name"] for c in table["columnDefinitions"]][7:] == ["Nominated Node", "IP"]
+    assert headings(table) == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert shown(table) == {"a": ["a", "0/1", "Pending", "0", "90s"]}
+    wide = ["IP", "Node", "Nominated Node", "Readiness Gates", "Priority", "Group"]
+    assert [c["name"] for c in table["columnDefinitions"]][5:] == wide
+    assert table["rows"][0]["cells"][5:] == ["<none>", "n1", "<none>", "<none>", 0, "train"]
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,28 @@ def _ports(body: Json, now: float) -> str:
     return ",".join(f"{text_at(p, 'port')}/{text_at(p, 'protocol', 'TCP')}" for p in ports) or NONE
 
 
+def _external(body: Json, now: float) -> str:
+    if text_at(body, "spec.type", "") == "ExternalName":
+        return text_at(body, "spec.externalName")
+    given = at(body, "spec.externalIPs")
+    found = [str(address) for address in given] if isinstance(given, list) else []
+    found += [text_at(one, "ip") for one in items_at(body, "status.loadBalancer.ingress")]
+    waits = "<pending>" if text_at(body, "spec.type", "") == "LoadBalancer" else NONE
+    return ",".join(found) or waits
+
+
+def _service_selector(body: Json, now: float) -> str:
+    return _labels(at(body, "spec.selector"))
+
+
 SERVICE = (
     NAME,
     text("Type", "spec.type", "ClusterIP"),
     text("Cluster-IP", "spec.clusterIP"),
+    TableColumn("External-IP", _external),
     TableColumn("Port(s)", _ports),
     AGE,
+    TableColumn("Selector", _service_selector, wide=True),
 )
 
 
@@ -34,12 +50,26 @@ def _addresses(body: Json, now: float) -> str:
 
 
 def _selector(body: Json, now: float) -> str:
-    labels = at(body, "spec.podSelector.matchLabels")
+    return _labels(at(body, "spec.podSelector.matchLabels"))
+
+
+def _labels(labels: object) -> str:
     return ",".join(f"{k}={v}" for k, v in labels.items()) if isinstance(labels, dict) and labels else NONE
 
 
+def _endpoints(body: Json, now: float) -> str:
+    lists = [one.get("addresses") for one in items_at(body, "endpoints")]
+    return ",".join(str(a) for found in lists if isinstance(found, list) for a in found) or NONE
+
+
 ENDPOINTS = (NAME, TableColumn("Endpoints", _addresses), AGE)
-ENDPOINT_SLICE = (NAME, text("AddressType", "addressType"), joined("Ports", "ports", "port"), AGE)
+ENDPOINT_SLICE = (
+    NAME,
+    text("AddressType", "addressType"),
+    joined("Ports", "ports", "port"),
+    TableColumn("Endpoints", _endpoints),
+    AGE,
+)
 INGRESS = (NAME, text("Class", "spec.ingressClassName"), joined("Hosts", "spec.rules", "host"), AGE)
 INGRESS_CLASS = (NAME, text("Controller", "spec.controller"), AGE)
 NETWORK_POLICY = (NAME, TableColumn("Pod-Selector", _selector), AGE)

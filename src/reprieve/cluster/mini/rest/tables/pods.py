@@ -42,6 +42,17 @@ def _status(body: Json, now: float) -> str:
     return _of_containers(body) or phase
 
 
+def _restarts(body: Json, now: float) -> str:
+    counts = (report.get("restartCount") for report in items_at(body, "status.containerStatuses"))
+    return str(sum(count for count in counts if isinstance(count, int)))
+
+
+def _readiness_gates(body: Json, now: float) -> str:
+    gates = [text_at(gate, "conditionType") for gate in items_at(body, "spec.readinessGates")]
+    met = sum(condition(body, gate).get("status") == "True" for gate in gates)
+    return f"{met}/{len(gates)}" if gates else NONE
+
+
 def _of_containers(body: Json) -> str:
     for report in items_at(body, "status.containerStatuses"):
         for path in ("state.waiting.reason", "state.terminated.reason"):
@@ -55,12 +66,15 @@ POD = (
     NAME,
     TableColumn("Ready", _ready),
     TableColumn("Status", _status),
-    number("Priority", "spec.priority"),
-    text("Node", "spec.nodeName"),
-    text("Group", "spec.schedulingGroup.podGroupName"),
+    TableColumn("Restarts", _restarts),
     AGE,
-    text("Nominated Node", "status.nominatedNodeName", wide=True),
+    # The first four as kubectl has them: scripts cut columns by number.
     text("IP", "status.podIP", wide=True),
+    text("Node", "spec.nodeName", wide=True),
+    text("Nominated Node", "status.nominatedNodeName", wide=True),
+    TableColumn("Readiness Gates", _readiness_gates, wide=True),
+    number("Priority", "spec.priority", wide=True),
+    text("Group", "spec.schedulingGroup.podGroupName", wide=True),
 )
 
 

@@ -1,5 +1,6 @@
 """Columns of volumes, claims, storage classes and CSI objects."""
 
+from reprieve.cluster.apiserver.admission_plugins import DEFAULT_CLASS
 from reprieve.cluster.mini.rest.tables.cells import (
     AGE,
     NAME,
@@ -63,8 +64,16 @@ CLAIM = (
     _CLASS,
     AGE,
 )
+
+
+def _class_name(body: Json, now: float) -> str:
+    annotations = at(body, "metadata.annotations")
+    marked = isinstance(annotations, dict) and annotations.get(DEFAULT_CLASS) == "true"
+    return f"{text_at(body, 'metadata.name')}{' (default)' if marked else ''}"
+
+
 STORAGE_CLASS = (
-    NAME,
+    TableColumn("Name", _class_name, format="name"),
     text("Provisioner", "provisioner"),
     text("ReclaimPolicy", "reclaimPolicy", "Delete"),
     text("VolumeBindingMode", "volumeBindingMode", "Immediate"),
