@@ -144,16 +144,21 @@ def test_the_speed_of_a_scene() -> None:
 # --- all of them ---------------------------------------------------------------------------------
 
 
+VICTIM = re.compile(
+    r"Preempted by (pod|podgroup) ([a-z][\w-]*|[0-9a-f-]{36}) on node [\w-]+(, with all of PodGroup [\w-]+)?: "
+    r"the preemptor's priority is \d+ \(decision d-\w+\); more: reprieve why pod/[\w-]+ -n [\w-]+$"
+)
+
+
 @pytest.mark.parametrize("scene", STORIES)
-def test_events_tell_both_sides_and_no_names(scene: str) -> None:
+def test_events_tell_both_sides_of_each_other(scene: str) -> None:
     first = acts(shown(scene))[0]
     events = first[first.index("EVENT ON") :].split("\n\n")[0].splitlines()[1:]
     (preemptor,) = (line for line in events if " Preempting " in line)
     assert re.search(r"preempting \d pods? on [\w-]+.* \(decision d-\w+\)$", preemptor)
     victims = [line for line in events if " Preempted " in line]
     assert victims
-    form = r"Preempted by (pod|podgroup) [0-9a-f-]{36} on node [\w-]+ \(decision d-\w+\)$"
-    assert all(re.search(form, line) for line in victims)
+    assert all(VICTIM.search(line) for line in victims), victims
 
 
 @pytest.mark.parametrize("scene", STORIES)
