@@ -21,12 +21,13 @@ def maker() -> Path | None:
     return next((above / _PROGRAM for above in _ROOT.parents if (above / _PROGRAM).exists()), None)
 
 
-def crowded(world: str, pods: int, millicpu: int, nodes: int | None = None) -> Iterator[Json]:
+def crowded(world: str, pods: int, millicpu: int, nodes: int | None = None, seed: int = 0) -> Iterator[Json]:
     """The newcomers, so many pods, come last and have no node."""
     program = maker()
     if program is None:
         raise SystemExit(ABSENT)
     command = [sys.executable, str(program), world, "--gang", str(pods), "--cpu", str(millicpu)]
+    command += ["--seed", str(seed)]
     if nodes is not None:
         command += ["--nodes", str(nodes)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -26,7 +26,7 @@ def test_victims_and_spared_are_those_of_the_plan(crowd: Crowd, policy: Policy) 
     plans = sorted(plans_of(question), key=usual_rank)
     if question is None or not plans:
         return
-    made = preemption_of(plans, question, leaving=0)
+    made = preemption_of(plans, question, leaving=0, now=0)
     assert {victim.pod.name for victim in made.victims} == pods_of(question.view, plans[0].victims)
     assert {spared.unit for spared in made.spared} <= {unit.name for unit in plans[0].spared}
     assert sum(pods for _, pods in made.giving_way) == made.pods == len(made.victims)

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 
 from reprieve.model.whatif import without
+from reprieve.placement.effort import Effort
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.question import Question
+from reprieve.preemption.ranking import rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
@@ -39,3 +42,24 @@ def test_plans_are_sound_and_no_worse(breaks_no_budget: bool, crowd: Crowd) -> N
         assert breaks_no_budget or cost <= ceiling
         assert bound <= cost
         assert not plan.quality.proved or bound == cost
+
+
+@given(crowd=crowds(EVERYTHING, gang=True))
+def test_further_placements_are_sound_and_no_worse(crowd: Crowd) -> None:
+    one = question_of(crowd, replace(REPRIEVE, placements_tried=1))
+    if one is None:
+        return
+    found = candidates(with_effort(one), now=0)
+    more = candidates(with_effort(replace(one, policy=replace(REPRIEVE, placements_tried=4))), now=0)
+    if isinstance(found, NoPlan) or isinstance(more, NoPlan):
+        assert isinstance(found, NoPlan) and isinstance(more, NoPlan)
+        return
+    usual = {plan.domain: rank(plan, REPRIEVE.ranking) for plan in found}
+    for plan in more:
+        gone = [row for unit in plan.victims for row in unit.pods]
+        assert holds(one.demand, plan.placement, without(one.view, gone), one.profile)
+        assert rank(plan, REPRIEVE.ranking) <= usual[plan.domain]
+
+
+def with_effort(question: Question) -> Question:
+    return replace(question, demand=replace(question.demand, effort=Effort(10_000)))

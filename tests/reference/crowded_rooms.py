@@ -1,4 +1,4 @@
-"""Random full clusters in which nothing but room counts: groups, gangs, budgets, members of several sizes."""
+"""Random full clusters in which room is all: groups, gangs, budgets, tolerations, members of many sizes."""
 
 import random
 from dataclasses import dataclass, field
@@ -40,7 +40,31 @@ def crowded_room(seed: int, nodes: int, members: int) -> CrowdedRoom:
     for member in newcomers:
         member["spec"]["priority"] = gang["spec"]["priority"]
     budgets = [_budget(rng, f"b{i}") for i in range(rng.randint(0, 4))]
-    return CrowdedRoom([*machines, *groups, gang, *budgets, *pods], newcomers, needed)
+    classes = _classes(rng)
+    for thing in (*groups, *pods) if rng.random() < 0.5 else ():
+        if "schedulingGroup" not in thing["spec"] and rng.random() < 0.1:
+            thing["spec"]["priorityClassName"] = rng.choice(classes)["metadata"]["name"]
+    return CrowdedRoom([*machines, *classes, *groups, gang, *budgets, *pods], newcomers, needed)
+
+
+def _classes(rng: random.Random) -> list[Json]:
+    """They protect pods from gangs of priority 200, and one of them from those of 1000."""
+    prefix = "preemption-toleration.scheduling.x-k8s.io"
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {
+                "name": f"held-{i}",
+                "annotations": {
+                    f"{prefix}/minimum-preemptable-priority": str(minimum),
+                    f"{prefix}/toleration-seconds": "-1",
+                },
+            },
+            "value": rng.choice(_PRIORITIES),
+        }
+        for i, minimum in enumerate((500, 2000))
+    ]
 
 
 def _node(rng: random.Random, name: str) -> Json:

@@ -1,4 +1,4 @@
-"""What each search finds for a gang, and what that costs by an order of criteria."""
+"""What each search finds for a gang or a pod, and what that costs by an order of criteria."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.search import best, candidates
 
 USUAL_EFFORT = 10_000
-LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)
 SEARCHES = {
     "Upstream": replace(REPRIEVE, search=SearchMode.UPSTREAM),
     "PriorityCeiling": REPRIEVE,
@@ -29,7 +29,7 @@ def by(order: tuple[Disturbance, ...], policy: Policy = LEAST) -> Policy:
 def plan_by(
     policy: Policy, view: Snapshot, demand: Demand, effort: int = USUAL_EFFORT
 ) -> Plan | NoPlan | None:
-    """None if the gang fits as things are."""
+    """None if it fits as things are."""
     demand = replace(demand, effort=Effort(effort))
     found = place_together(demand, view)
     if isinstance(found, Placement):

@@ -1,36 +1,37 @@
-"""How far from the least disturbance are the searches, and kube-scheduler? A report on recorded gangs.
+"""How far from the least disturbance are the searches, and kube-scheduler? A report on recorded demands.
 
     python -m tests.reference.disturbance_table [--order A,B,…]
 
-For each: in how many cases its plan costs more than the optimum, and the sum of each criterion.
+For gangs and for single pods: in how many cases each plan costs more than the optimum, and the sum of each
+criterion. Priorities are summed as they are.
 """
 
 import argparse
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.plan import Plan
-from tests.reference.demands import gang_demand
 from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost
 from tests.reference.observed_cases import read_case
-from tests.reference.test_least_disturbance import RECORDED, recorded_world
+from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
 
 Costs = dict[str, list[tuple[int, ...]]]
 
 
-def costs(order: tuple[Disturbance, ...]) -> tuple[Costs, int]:
+def costs(paths: Sequence[Path], order: tuple[Disturbance, ...]) -> tuple[Costs, int]:
     """By decider, case by case; and how many of our plans are proved."""
     found: Costs = {}
     proved = 0
-    for path in RECORDED:
+    for path in paths:
         case, world = read_case(path), recorded_world(path)
         observed = next(o for o in json.loads(path.read_bytes())["observed"] if o["outcome"] == "preempts")
         found.setdefault("kube-scheduler", []).append(cost_of(world, observed["victims"], order))
         for name, policy in SEARCHES.items():
-            demand = gang_demand(case.view, case.newcomers, everybody=True)
-            plan = plan_by(by(order, policy), case.view, demand)
+            plan = plan_by(by(order, policy), case.view, recorded_demand(case))
             assert isinstance(plan, Plan)
             found.setdefault(name, []).append(cost_of(world, victims_of(case.view, plan), order))
             proved += plan.quality is not None and plan.quality.proved
@@ -44,14 +45,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How far from the least disturbance are the searches?")
     parser.add_argument("--order", default=",".join(DEFAULT_ORDER), help="criteria, the most important first")
     order = tuple(Disturbance(name) for name in parser.parse_args().order.split(","))
-    found, proved = costs(order)
-    print(f"{len(RECORDED)} recorded gangs; {proved} plans of LeastDisturbance are proved")
+    gangs = [path for path in RECORDED if read_case(path).is_gang]
+    pods = [path for path in RECORDED if path not in gangs]
+    for what, paths in (("gangs", gangs), ("single pods", pods)):
+        print(*table(what, paths, order), sep="\n")
+
+
+def table(what: str, paths: Sequence[Path], order: tuple[Disturbance, ...]) -> Iterator[str]:
+    found, proved = costs(paths, order)
+    yield f"{len(paths)} recorded {what}; {proved} plans of LeastDisturbance are proved"
     for name, listed in found.items():
         worse = sum(ours > least for ours, least in zip(listed, found["optimum"], strict=True))
         sums: Counter[str] = Counter()
         for cost in listed:
             sums.update(dict(zip(order, cost, strict=True)))
-        print(f"{name:17} worse in {worse:>3}: {', '.join(f'{c} {n}' for c, n in sums.items())}")
+        yield f"{name:17} worse in {worse:>3}: {', '.join(f'{c} {n}' for c, n in sums.items())}"
 
 
 if __name__ == "__main__":

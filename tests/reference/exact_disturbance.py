@@ -1,12 +1,13 @@
 """The least disturbance there can be, from Kubernetes objects as JSON: a model of its own, solved exactly.
 
 Written from the definitions of the criteria. It shares no code with the search: it reads the objects itself,
-has one variable for each unit and for each member on each node, and no ceilings or patterns. Room is all
-that counts: it is for worlds without constraints on nodes or between pods.
+has one variable for each unit and for each member on each node, and no ceilings or patterns. Room counts, and
+which nodes a pod may use: it is for worlds without constraints between pods.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import highspy
@@ -16,6 +17,11 @@ from reprieve.model.json import Json
 Terms = Mapping[int, float]
 _UNITS = {"m": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NEVER = -(10**9)  # below any priority: no unit is evicted
+
+
+def finite(cost: float) -> float:
+    """Here the priority of no victim is a number."""
+    return cost if math.isfinite(cost) else _NEVER
 
 
 def amount(resource: str, text: str) -> int:
@@ -39,6 +45,25 @@ def priority(thing: Json) -> int:
     return int(given) if given is not None else int(thing["spec"].get("priorityClassName", "p0")[1:])
 
 
+def may_use(pod: Json, node: Json) -> bool:
+    """Whether the node is not excluded for another reason than its room."""
+    labels, spec = node["metadata"].get("labels", {}), node.get("spec", {})
+    taints = [taint for taint in spec.get("taints", []) if taint["effect"] != "PreferNoSchedule"]
+    if spec.get("unschedulable"):
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+    tolerations = pod["spec"].get("tolerations", [])
+    tolerated = (any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints)
+    return bool(pod["spec"].get("nodeSelector", {}).items() <= labels.items()) and all(tolerated)
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect", taint["effect"]) != taint["effect"]:
+        return False
+    if toleration.get("operator") == "Exists":
+        return bool(toleration.get("key", taint["key"]) == taint["key"])
+    return (toleration.get("key"), toleration.get("value", "")) == (taint["key"], taint.get("value", ""))
+
+
 @dataclass(frozen=True)
 class World:
     nodes: Sequence[Json]
@@ -47,6 +72,7 @@ class World:
     budgets: Sequence[Json]
     members: Sequence[Json]
     needed: int  # how many members must fit
+    classes: Mapping[str, Json] = field(default_factory=dict)
 
     def group_of(self, pod: Json) -> Json | None:
         return self.groups.get(pod["spec"].get("schedulingGroup", {}).get("podGroupName", ""))
@@ -67,7 +93,14 @@ class World:
         for pod in self.running:
             if self.priority_of(pod) < self.priority_of(self.members[0]):
                 found.setdefault(self.unit_of(pod), []).append(pod)
-        return found
+        return {unit: pods for unit, pods in found.items() if not any(map(self.is_held, pods))}
+
+    def is_held(self, pod: Json) -> bool:
+        """Whether its class protects it for ever, as one that has seconds at all does here."""
+        name = (self.group_of(pod) or pod)["spec"].get("priorityClassName", "")
+        annotations = self.classes.get(name, {}).get("metadata", {}).get("annotations", {})
+        minimum = annotations.get("preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority")
+        return minimum is not None and self.priority_of(self.members[0]) < int(minimum)
 
     def charged(self, budget: Json, pod: Json) -> bool:
         wanted = budget["spec"]["selector"]["matchLabels"]
@@ -80,7 +113,10 @@ def world_of(objects: Iterable[Json], members: Sequence[Json], needed: int) -> W
         kinds.setdefault(thing["kind"], []).append(thing)
     groups = {group["metadata"]["name"]: group for group in kinds.get("PodGroup", [])}
     running = [pod for pod in kinds.get("Pod", []) if "nodeName" in pod["spec"]]
-    return World(kinds["Node"], running, groups, kinds.get("PodDisruptionBudget", []), members, needed)
+    classes = {one["metadata"]["name"]: one for one in kinds.get("PriorityClass", [])}
+    return World(
+        kinds["Node"], running, groups, kinds.get("PodDisruptionBudget", []), members, needed, classes
+    )
 
 
 def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[int, ...]:
@@ -117,19 +153,25 @@ def cascade(world: World, unit: Sequence[Json]) -> int:
     """
     kinds: dict[str, int] = {}
     for pod in unit:
-        kinds[str(requests(pod))] = kinds.get(str(requests(pod)), 0) + 1
-    asked = {str(requests(pod)): requests(pod) for pod in unit}
+        kinds[_kind(pod)] = kinds.get(_kind(pod), 0) + 1
+    alike = {_kind(pod): pod for pod in unit}
     own = {pod["spec"]["nodeName"] for pod in unit}
     others = replace(world, nodes=[node for node in world.nodes if node["metadata"]["name"] not in own])
     for stage, below in enumerate((None, world.priority_of(unit[0]))):
-        if all(_seats(others, asked[kind], below) >= count for kind, count in kinds.items()):
+        if all(_seats(others, alike[kind], below) >= count for kind, count in kinds.items()):
             return stage
     return 2
 
 
-def _seats(world: World, asked: Mapping[str, int], below: int | None) -> int:
+def _kind(pod: Json) -> str:
+    return str([requests(pod), pod["spec"].get("nodeSelector"), pod["spec"].get("tolerations")])
+
+
+def _seats(world: World, newcomer: Json, below: int | None) -> int:
     seats = 0
     for node in world.nodes:
+        if not may_use(newcomer, node):
+            continue
         there = [
             pod
             for pod in world.running
@@ -141,7 +183,7 @@ def _seats(world: World, asked: Mapping[str, int], below: int | None) -> int:
             0,
             min(
                 (amount(r, has.get(r, "0")) - sum(requests(pod).get(r, 0) for pod in there)) // need
-                for r, need in asked.items()
+                for r, need in requests(newcomer).items()
             ),
         )
     return seats
@@ -213,7 +255,7 @@ def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def _add_room(world: World, rows: Rows, gone: Mapping[str, int]) -> None:
-    seats = [[rows.column() for _ in world.nodes] for _ in world.members]
+    seats = [[rows.column(int(may_use(member, node))) for node in world.nodes] for member in world.members]
     for places in seats:
         rows.at_most(dict.fromkeys(places, 1.0), 1)
     rows.at_most({seat: -1.0 for places in seats for seat in places}, -world.needed)

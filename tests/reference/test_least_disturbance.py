@@ -1,21 +1,22 @@
 """The search for the least disturbance finds it: held against a model of its own, and the other searches."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 
 from reprieve.model.json import Json
 from reprieve.model.snapshot_builder import build
+from reprieve.placement.demand import Demand
+from reprieve.placement.place import pod_demand
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
 from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
-from tests.reference.exact_disturbance import World, cost_of, least_cost, world_of
-from tests.reference.observed_cases import read_case
+from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
+from tests.reference.observed_cases import Case, read_case
 from tests.reference.observed_runner import DEFAULT_DIR
 
 FEW = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY, Disturbance.PODS)
@@ -24,7 +25,15 @@ ORDERS = {"few": FEW, "default": DEFAULT_ORDER, "pods first": PODS_FIRST}
 
 
 def is_recorded_preemption(case: Json) -> bool:
-    return bool(case.get("newPodGroups")) and any(o["outcome"] == "preempts" for o in case["observed"])
+    """Of pods that have nothing to do with each other but for the room they take."""
+    preempts = any(o["outcome"] == "preempts" for o in case["observed"])
+    return preempts and not case.get("resize") and not any(map(_minds_pods, case["newPods"]))
+
+
+def _minds_pods(pod: Json) -> bool:
+    spec = pod["spec"]
+    ports = (port for container in spec["containers"] for port in container.get("ports", []))
+    return "affinity" in spec or "topologySpreadConstraints" in spec or any("hostPort" in p for p in ports)
 
 
 RECORDED = [
@@ -34,6 +43,12 @@ RECORDED = [
 ]
 
 
+def recorded_demand(case: Case) -> Demand:
+    if case.is_gang:
+        return gang_demand(case.view, case.newcomers, everybody=True)
+    return pod_demand(case.view, case.newcomers[0])
+
+
 def recorded_world(path: Path) -> World:
     case = json.loads(path.read_bytes())
     lists = ("nodes", "pods", "podGroups", "podDisruptionBudgets", "newPodGroups")
@@ -41,16 +56,11 @@ def recorded_world(path: Path) -> World:
     return world_of(objects, case["newPods"], len(case["newPods"]))
 
 
-def finite(cost: float) -> float:
-    """In the independent model, the priority of no victim is a number."""
-    return cost if math.isfinite(cost) else -(10**9)
-
-
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_a_recorded_gang_disturbs_as_little_as_it_can(path: Path, order: tuple[Disturbance, ...]) -> None:
+def test_a_recorded_demand_disturbs_as_little_as_it_can(path: Path, order: tuple[Disturbance, ...]) -> None:
     case, world = read_case(path), recorded_world(path)
-    plan = plan_by(by(order), case.view, gang_demand(case.view, case.newcomers, everybody=True))
+    plan = plan_by(by(order), case.view, recorded_demand(case))
     assert isinstance(plan, Plan) and plan.quality is not None
     cost = cost_of(world, victims_of(case.view, plan), order)
     assert cost == least_cost(world, order)

@@ -18,6 +18,7 @@ from reprieve.placement.effort import Effort
 from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import TIMELESS
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
@@ -311,7 +312,12 @@ def policy_of(line: str | PolicyLine) -> Policy:
         search=SearchMode(line.search),
         budgets=BudgetCounting(line.budgets),
         breaks_no_budget=line.respect_budgets == "Always",
+        disturbs_least_for_pods=line.least_disturbance_for == "All",
     )
+    if line.disturbance is not None:
+        policy = replace(policy, disturbance=tuple(map(Disturbance, line.disturbance)))
+    if line.placements_tried is not None:
+        policy = replace(policy, placements_tried=line.placements_tried)
     if not line.tolerations:
         policy = replace(policy, rules=TIMELESS)
     return policy if line.groups else replace(policy, units=pods_alone)

@@ -84,6 +84,8 @@ class StatusReporter:
             cluster.drained()
         if step.after:
             cluster.stage.after(step.after)
+        if step.improve:
+            cluster.stage.improve()
         for what, names in step.fail.items():
             cluster.fails(EFFECTS[what], *names)
         self._listen()

@@ -75,16 +75,16 @@ def may_fit(expect: Expected) -> bool:
 
 
 def compare(question: Question, expect: Expected, now: float) -> None:
-    policy, view = question.policy, question.view
+    view = question.view
     plans = candidates(question, now)
     if isinstance(plans, NoPlan):
         assert plans.why == expect.nothing
         assert plans.retry_at == (None if expect.retry is None else moment(expect.retry))
         return
     assert not expect.nothing
-    best, *others = sorted(plans, key=lambda plan: rank(plan, policy.ranking))
+    best, *others = sorted(plans, key=lambda plan: rank(plan, question.ranking))
     compare_plan(expect, view, best)
-    criteria = {plan.domain: decided_by(best, plan, policy.ranking).code for plan in others}
+    criteria = {plan.domain: decided_by(best, plan, question.ranking).code for plan in others}
     assert expect.loses.items() <= criteria.items()
 
 
@@ -97,6 +97,11 @@ def compare_plan(expect: Expected, view: Snapshot, plan: Plan) -> None:
         assert plan.broken == expect.broken
     if expect.ceiling is not None:
         assert plan.ceiling == expect.ceiling
+    if expect.cost is not None:
+        assert plan.quality is not None
+        assert {str(name): value for name, value in plan.quality.cost} == expect.cost
+    if expect.proved is not None:
+        assert plan.quality is not None and plan.quality.proved == expect.proved
 
 
 def compare_nodes(expect: Expected, view: Snapshot, placement: Placement) -> None:

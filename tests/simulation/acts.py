@@ -1,6 +1,7 @@
 """What can happen to a simulated cluster behind the scheduler's back."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from reprieve.cluster.mini.cluster import MiniCluster
@@ -121,13 +122,11 @@ class ReplaceVictim:
     cpu: str
 
     async def happen(self, cluster: MiniCluster) -> None:
-        end = clock() + self.seconds
-        while clock() < end:
-            marked = [victim.metadata.name for victim in pods_in(cluster.store) if is_marked(victim)]
+        async for pods in _looks(cluster.store, self.seconds, 0.1):
+            marked = [victim.metadata.name for victim in pods if is_marked(victim)]
             if marked:
                 await ReplacePod(marked[0], self.cpu).happen(cluster)
                 return
-            await asyncio.sleep(0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +222,8 @@ class JoinGroup:
     node: str
 
     async def happen(self, cluster: MiniCluster) -> None:
-        end = clock() + self.seconds
-        while clock() < end:
-            marked = [victim for victim in pods_in(cluster.store) if shown_mark(victim) and group_of(victim)]
+        async for pods in _looks(cluster.store, self.seconds):
+            marked = [victim for victim in pods if shown_mark(victim) and group_of(victim)]
             if self.going:
                 marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
             if marked:
@@ -235,20 +233,17 @@ class JoinGroup:
                 if cluster.store.find(_pod(f"{name}-late")) is None:
                     cluster.apply([pod(f"{name}-late", spec)])
                 return
-            await asyncio.sleep(0.05)
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePreemptor:
-    """Whoever waits for victims is deleted: when the first is marked, or when the first is going."""
+    """The pod that waits for victims is deleted: when the first is marked, or when the first is going."""
 
     seconds: float  # how long to wait for that
     going: bool
 
     async def happen(self, cluster: MiniCluster) -> None:
-        end = clock() + self.seconds
-        while clock() < end:
-            pods = pods_in(cluster.store)
+        async for pods in _looks(cluster.store, self.seconds):
             marked = [victim for victim in pods if shown_mark(victim)]
             if self.going:
                 marked = [victim for victim in marked if victim.metadata.deletion_timestamp is not None]
@@ -256,21 +251,20 @@ class DeletePreemptor:
             if marked and nominated:
                 cluster.store.delete(_pod(nominated[0]), grace=0)
                 return
-            await asyncio.sleep(0.05)
 
 
 @dataclass(frozen=True, slots=True)
 class ShrinkBudget:
-    """A budget allows nothing more as soon as somebody is marked, for a while."""
+    """A budget allows nothing more as soon as a pod is marked, for a while."""
 
     name: str
     wait: float
     seconds: float
 
     async def happen(self, cluster: MiniCluster) -> None:
-        end = clock() + self.wait
-        while clock() < end and not any(map(shown_mark, pods_in(cluster.store))):
-            await asyncio.sleep(0.05)
+        async for pods in _looks(cluster.store, self.wait):
+            if any(map(shown_mark, pods)):
+                break
         budget = Key("poddisruptionbudgets.policy", "default", self.name)
         before = _write(cluster.store, budget, minAvailable=100)
         await asyncio.sleep(self.seconds)
@@ -343,7 +337,17 @@ OnCluster = (
 Act = OnCluster | Restart | RestartServer | SetClock
 
 
-# --- writing -------------------------------------------------------------------------------------
+# --- reading and writing -------------------------------------------------------------------------
+
+
+async def _looks(store: Store, seconds: float, every: float = 0.05) -> AsyncIterator[list[Pod]]:
+    """The pods, again and again for a while: not when nothing has been written since the last look."""
+    end, seen = clock() + seconds, -1
+    while clock() < end:
+        if store.version != seen:
+            seen = store.version
+            yield pods_in(store)
+        await asyncio.sleep(every)
 
 
 def _pod(name: str) -> Key:

@@ -7,7 +7,7 @@ from random import Random
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.model.json import Json
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
@@ -67,7 +67,17 @@ def settings_of(seed: int) -> Settings:
     """Most clusters are scheduled in the usual way; some schedulers have little patience."""
     rng = Random(f"settings {seed}")
     settings = rng.choices(SETTINGS, weights=(5, 1, 1, 1, 1, 1))[0]
-    return replace(settings, stuck_victim_seconds=rng.choice((15.0, 300.0)))
+    return _disturbing_least(seed, replace(settings, stuck_victim_seconds=rng.choice((15.0, 300.0))))
+
+
+def _disturbing_least(seed: int, settings: Settings) -> Settings:
+    """In every fifth cluster plans of groups are improved beside the loop, for more or less time."""
+    rng, (policy,) = Random(f"disturbance {seed}"), settings.policies.values()
+    if rng.randrange(5) or policy.search is not SearchMode.PRIORITY_CEILING:
+        return settings
+    patience = rng.choice((0.0, 1.0, 5.0, 20.0))
+    policy = replace(policy, search=SearchMode.LEAST_DISTURBANCE, patience=patience)
+    return replace(settings, policies={SCHEDULER_NAME: policy})
 
 
 def connection_of(seed: int, cluster: MiniCluster) -> UnreliableConnection:

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve.cluster.mini.cluster import MiniCluster, sight_of
 from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.events import Event, Synced
+from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
 from tests.simulation.acts import Act, RestartServer, SetClock
 from tests.simulation.crowd import connection_of, crowd, settings_of
+from tests.simulation.drowsy_solver import DrowsySolver
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Tell, check_all_started, hold, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
@@ -54,6 +56,8 @@ class CrowdedPlay(Play):
         self._port = self._connection
         self._whole = WholeGroups(self._cluster.store)
         self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
+        self._restarts: set[asyncio.Task[None]] = set()
+        self.solver = DrowsySolver(seed, self._cluster, TROUBLED_SECONDS, self._taken_over)
 
     def _drawn(self, seed: int) -> Scenario:
         return crowd(seed)
@@ -87,6 +91,14 @@ class CrowdedPlay(Play):
         loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
 
+    def _loop(self, scheduler: Scheduler) -> Loop:
+        return Loop(scheduler, self._port, self._clock, self._decided, solver=self.solver)
+
+    def _taken_over(self) -> None:
+        task = asyncio.create_task(self._restart(0.0))
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
+
     def _decided(self, decision: Decision) -> None:
         self._counted[decision.outcome] += 1
         self._say(f"{decision.demand.name}: {decision.outcome} {decision.text} {decision.victims}")
@@ -119,7 +131,7 @@ class CrowdedPlay(Play):
         self._watched.check_rest()
         self._whole.check_rest(self._connection.refused)
         self._watched.check_no_pod_is_forgotten(pods_in(self._cluster.store))
-        fresh = Scheduler(self._settings)
+        fresh = Scheduler(_improving_at_once(self._settings))
         fresh.observe([*_all_there_is(self._cluster), Synced()], self._clock())
         while (decided := fresh.decide(self._clock())) is not None:
             decision = decided.decision
@@ -129,6 +141,11 @@ class CrowdedPlay(Play):
                 or any(victim.pod.uid in self._connection.refused for victim in victims),
                 f"{decision.demand} waits, and could go on: {decision.outcome} {decision.text}",
             )
+
+
+def _improving_at_once(settings: Settings) -> Settings:
+    policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
+    return replace(settings, policies=policies)
 
 
 def _all_there_is(cluster: MiniCluster) -> list[Event]:

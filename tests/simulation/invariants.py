@@ -7,6 +7,7 @@ and out of the scheduler. Amounts are counted by the plain reading.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.cluster.mini.kinds import BY_RESOURCE
@@ -100,7 +101,13 @@ def _check_company(node: str, pods: list[Pod]) -> None:
 
 
 def _read(stored: Stored) -> KubernetesObject | None:
-    found = decode(stored.raw)
+    return _decoded(stored.raw)
+
+
+@lru_cache(maxsize=4096)
+def _decoded(raw: bytes) -> KubernetesObject | None:
+    """Kept: most objects of a listing are those of the one before, and none of them ever changes."""
+    found = decode(raw)
     return found.object if isinstance(found, Decoded) else None
 
 
@@ -145,13 +152,8 @@ class AuditedScheduler(Scheduler):
         for event in events:
             self._note(event)
         self._check(effects)
-        self._check_failures()
+        check_failures(self)
         return effects
-
-    def _check_failures(self) -> None:
-        """What the scheduler would contain is a mistake here."""
-        for failure in self.failures():
-            raise failure.error
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, Seen):
@@ -170,7 +172,7 @@ class AuditedScheduler(Scheduler):
 
     def decide(self, now: float) -> Decided | None:
         decided = super().decide(now)
-        self._check_failures()
+        check_failures(self)
         if decided is not None:
             self._check(decided.effects)
         return decided
@@ -205,6 +207,12 @@ class AuditedScheduler(Scheduler):
             sorted(self._state.queue._entries) == expected,
             f"in line are {sorted(self._state.queue._entries)}",
         )
+
+
+def check_failures(scheduler: Scheduler) -> None:
+    """What the scheduler would contain is a mistake here."""
+    for failure in scheduler.failures():
+        raise failure.error
 
 
 def key_of(demand: Target, *, is_resize: bool = False) -> DemandKey:

@@ -34,6 +34,7 @@ def unit(test: str) -> tuple[str, ...]:
 
 
 WHOLE = unit("test_whole_units.py")
+IMPROVING = unit("test_improving.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,13 @@ MUTATIONS = (
         "scheduler/unit_driver.py",
         "    if not len(units) or target in units",
         "    if True or target in units",
+        WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a pod stays that a watch shows when a victim counts as stuck",
+        "scheduler/unit_driver.py",
+        "else partial(state.is_past, now=now)\n",
+        "else state.is_over\n",
         WHOLE,
     ),
     Mutation(
@@ -450,6 +458,62 @@ MUTATIONS = (
         "                if kind is PodDisruptionBudget:\n                    self._budget_lag.shown(key)\n",
         "",
         unit("ledger/test_budget_lag.py::test_a_budget_that_is_gone_counts_nothing_any_more"),
+    ),
+    Mutation(
+        "a wait for a better plan that outlives its demand",
+        "scheduler/plan_driver.py",
+        "    state.improvements.end(key)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "a reservation that was never written is cleared in the cluster",
+        "scheduler/nomination_withdrawal.py",
+        "in waiting if nomination.reason is not NominationReason.FIRST_PLAN)",
+        "in waiting)",
+        IMPROVING,
+    ),
+    Mutation(
+        "a first plan keeps its room on a node that is gone",
+        "scheduler/plan_driver.py",
+        "        state.ledger.nominations.withdraw(pod)\n",
+        "        pass\n",
+        IMPROVING,
+    ),
+    Mutation(
+        "a better plan that nothing waits for any more until patience ends",
+        "scheduler/core.py",
+        "                if key is not None:\n                    state.queue.again(key)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "patience that never ends",
+        "scheduler/deciding.py",
+        "    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)\n",
+        "",
+        IMPROVING,
+    ),
+    Mutation(
+        "a proof that is claimed for a room that has changed",
+        "preemption/least_disturbance/deferral.py",
+        "if one.model == fingerprint)",
+        "if one.model)",
+        IMPROVING,
+    ),
+    Mutation(
+        "a member takes an unwritten reservation along to another demand",
+        "scheduler/nomination_withdrawal.py",
+        "        unreserve(state, [pod], left, now)\n",
+        "        state.ledger.nominations.move(pod)\n",
+        IMPROVING,
+    ),
+    Mutation(
+        "a better plan is asked for again and again",
+        "scheduler/deciding.py",
+        "    if deferral.asked and improving is None:\n",
+        "    if deferral.asked:\n",
+        IMPROVING,
     ),
     Mutation(
         "an eviction limit whose end wakes no demand",

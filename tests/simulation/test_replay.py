@@ -73,7 +73,8 @@ class Journaling(Play):
     def _loop(self, scheduler: Scheduler) -> Loop:
         self.journals.append(Journal(self.directory, {}, _fail))
         machine = Noting(Journaled(scheduler, self.journals[-1]), self.wanted)
-        return Loop(machine, self._cluster, clock, self._decided)
+        solver = self.solver if isinstance(self, CrowdedPlay) else None
+        return Loop(machine, self._cluster, clock, self._decided, solver=solver)
 
     def written_to(self, directory: Path) -> Self:
         self.directory, self.journals, self.wanted = directory, [], []

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.effects import Effect, Evict, Target
+from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
@@ -19,7 +19,7 @@ from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
 from tests.simulation.evictions import Evictions
-from tests.simulation.invariants import Auditor, hold, is_waiting, key_of
+from tests.simulation.invariants import Auditor, check_failures, hold, is_waiting, key_of
 from tests.simulation.plan_audit import PlanAudit
 from tests.simulation.whole_groups import WholeGroups
 
@@ -41,6 +41,7 @@ class WatchedScheduler(Scheduler):
     def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
         events = list(events)
         effects = super().observe(events, now)
+        check_failures(self)
         for event in events:
             self._note(event)
         self._check(effects)
@@ -50,9 +51,11 @@ class WatchedScheduler(Scheduler):
     def decide(self, now: float) -> Decided | None:
         reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
+        check_failures(self)
         if decided is not None:
             self._evictions.decided(decided.decision)
             self._check_decision(decided.decision, reserved, in_flight)
+            self._check_nothing_is_written(decided)
             self._check(decided.effects)
         self.plan_audit.look(self._state, (), decided.effects if decided is not None else (), self.records())
         return decided
@@ -74,8 +77,9 @@ class WatchedScheduler(Scheduler):
         self.validate()
         awaited = Counter(self._state.ledger.victims.strays)
         awaited.update(call for _, plan in self._state.plans for call in plan.pending)
-        in_flight = self._unended + Counter(call for _, _, call in self._state.resend_backoff._due)
-        hold(awaited <= in_flight, f"answers are waited for that will not come: {awaited - in_flight}")
+        later = Counter(call for _, _, call in self._state.resend_backoff._due)
+        vain = {call for call, number in awaited.items() if number > self._unended[call] + later[call]}
+        hold(not vain, f"answers are waited for that will not come: {vain}")
 
     def _check_evictions(self, victims: set[Target]) -> None:
         """No pod is evicted without a plan or a unit, and the victims of a plan are evicted together."""
@@ -116,6 +120,15 @@ class WatchedScheduler(Scheduler):
             assert plan is not None
             self._check_plan(plan, decision.priority, decision.at)
             self._check_budgets(plan, in_flight)
+
+    def _check_nothing_is_written(self, decided: Decided) -> None:
+        """While a plan is improved, only what an earlier plan left behind is cleared."""
+        if decided.decision.outcome is not Outcome.IMPROVING:
+            return
+        for effect in decided.effects:
+            cleared = isinstance(effect, Nominate) and not effect.node
+            cleared |= isinstance(effect, SetCondition) and effect.status == "False"
+            hold(cleared, f"{decided.decision.demand} improves its plan, and wants {effect}")
 
     def _check_no_gang_is_torn(self, key: DemandKey) -> None:
         group = self._state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
@@ -227,6 +240,8 @@ class WatchedScheduler(Scheduler):
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
+        waiting = [key for key, improving in self._state.improvements if improving.places]
+        hold(not waiting, f"first plans wait: {waiting}")
         ledger = self._state.ledger
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
         lingering = ledger.nominations.lingering

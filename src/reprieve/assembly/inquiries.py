@@ -17,11 +17,14 @@ from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.toleration_rules import protects_pods
 
 POLICIES = tuple(str(preset) for preset in Preset)
+SEARCHES = tuple(str(search) for search in SearchAlgorithm if str(search) not in POLICIES)
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 _GROUP_KINDS = ("PodGroup", "CompositePodGroup", "Workload")
 _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller cluster
@@ -31,8 +34,10 @@ _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller clu
 class PolicyChoice:
     """``name``: one of POLICIES, or what ``document``, a KubeSchedulerConfiguration, is called.
 
-    Empty: that of the cluster, if it is known; otherwise Reprieve's defaults. ``search``, ``budgets`` and
+    One of SEARCHES: Reprieve's defaults with that search. Empty: the policy of the cluster, if it is known;
+    otherwise Reprieve's defaults. ``search``, ``budgets`` and
     ``disturbance`` override the arguments of the same name; the latter chooses its search as well.
+    ``measured``: by which criteria to measure what plans disturb, whatever the search; None: not at all.
     """
 
     name: str = ""
@@ -41,6 +46,7 @@ class PolicyChoice:
     budgets: str = ""
     feature_gates: str = ""
     disturbance: tuple[str, ...] = ()
+    measured: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,20 @@ def inquiry_settings(
             "where several would do, it may choose another node and other victims."
         )
     settings = settings_of(configured, gates)
+    if choice.measured is not None:
+        settings = _measuring(settings, tuple(map(Disturbance, choice.measured)))
     return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
+
+
+def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Settings:
+    """By these criteria, unless there are none, or the policy itself goes by other ones."""
+
+    def measuring(policy: Policy) -> Policy:
+        is_own = policy.search is SearchMode.LEAST_DISTURBANCE or not criteria
+        order = policy.disturbance if is_own else criteria
+        return replace(policy, measures_disturbance=True, disturbance=order)
+
+    return replace(settings, policies={name: measuring(p) for name, p in settings.policies.items()})
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
@@ -80,7 +99,11 @@ def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, objec
     if not choice.name and cluster.source.configuration is not None:
         return "of the cluster", _with_args(cluster.source.configuration, overrides)
     name = choice.name or str(Preset.REPRIEVE)
-    args = {"policy": name, **overrides}
+    if name in SEARCHES:
+        overrides, preset = {**overrides, "search": name}, str(Preset.REPRIEVE)
+    else:
+        preset = name
+    args = {"policy": preset, **overrides}
     return name, {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
 
 

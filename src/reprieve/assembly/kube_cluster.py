@@ -12,6 +12,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.cluster import KubeCluster
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.scheduler.core import Scheduler
 from reprieve.supervision.supervisor import Supervisor
 
@@ -45,7 +46,8 @@ def scheduled(
     settings, (rate, _) = settings_of(configured, gates), pace_of(configured)
     remembering = with_history(there, clock, settings)
     machine = watch(Scheduler(settings))
-    return Loop(machine, remembering, clock, limits=limits_of(gates, rate)).running()
+    limits, solver = limits_of(gates, rate), WorkerProcess()
+    return Loop(machine, remembering, clock, limits=limits, solver=solver).running()
 
 
 @asynccontextmanager

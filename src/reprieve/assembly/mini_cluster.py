@@ -36,6 +36,7 @@ from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -161,7 +162,8 @@ async def cluster_up(
                 others = (DecisionLog(), recent)
                 machine = watched(Scheduler(settings), cluster.clock, telemetry, journal, others)
                 remembering = with_history(cluster, cluster.clock, settings)
-                loop = Loop(machine, remembering, cluster.clock, limits=limits_of(gates))
+                limits, solver = limits_of(gates), WorkerProcess()
+                loop = Loop(machine, remembering, cluster.clock, limits=limits, solver=solver)
                 async with loop.running():
                     await asyncio.Event().wait()
 

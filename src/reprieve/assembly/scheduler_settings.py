@@ -11,7 +11,7 @@ from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
-from reprieve.config.keys.reprieve_args import BudgetSelectors, Preset, RespectBudgets
+from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
 from reprieve.preemption.budgets import stocks, stocks_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
@@ -83,7 +83,10 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),
         disturbance=tuple(map(Disturbance, args.disturbance)),
+        placements_tried=args.placements_tried,
+        disturbs_least_for_pods=args.least_disturbance_for is LeastDisturbanceFor.ALL,
         lost_work_cap=args.lost_work_cap,
+        patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
         resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
     )
 

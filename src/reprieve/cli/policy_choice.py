@@ -1,4 +1,4 @@
-"""Which policy does the command line name: a policy, or a file with a configuration?"""
+"""Which policy does the command line name: a policy, a file with a configuration, or a search?"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,20 @@ def policy_choice(
             known = ", ".join(POLICIES)
             raise InvalidConfigFileError(f'--policy: expected one of {known}, or a file, got "{policy}"')
         document = document_in(policy)
-    criteria = tuple(name.strip() for name in disturbance.split(",")) if disturbance else ()
-    return PolicyChoice(policy, document, search, budgets, feature_gates, criteria)
+    return PolicyChoice(policy, document, search, budgets, feature_gates, criteria_in(disturbance))
+
+
+def criteria_in(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def compared_choice(policy: str, feature_gates: str) -> "PolicyChoice":
+    """A policy to be compared with another: also a search, with Reprieve's defaults."""
+    from reprieve.assembly.inquiries import SEARCHES, PolicyChoice
+
+    if policy in SEARCHES:
+        return PolicyChoice(policy, feature_gates=feature_gates)
+    return policy_choice(policy, feature_gates)
 
 
 def chosen_settings(choice: "PolicyChoice", cluster: "DecodedCluster") -> "InquirySettings":

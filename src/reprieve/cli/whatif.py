@@ -23,7 +23,7 @@ from reprieve.cli.cluster_flags import (
 )
 from reprieve.cli.config_files import config_error
 from reprieve.cli.object_names import object_name
-from reprieve.cli.policy_choice import policy_choice
+from reprieve.cli.policy_choice import compared_choice, criteria_in, policy_choice
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
@@ -112,7 +112,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
     "compared",
     multiple=True,
     metavar="NAME|FILE",
-    help="Show the answer of this policy beside that of --policy; repeatable.",
+    help="Show the answer of this policy or search beside that of --policy, with costs; repeatable.",
 )
 @click.option(
     "--alternatives",
@@ -149,7 +149,7 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
 
     manifests = tuple(_manifests(flags["filenames"]))
     known = decoded(cluster_of(cluster))
-    choices = [*_choices((cluster.policy, *flags["compared"]), cluster, flags)]
+    choices = [*_choices(cluster, flags)]
     with progress_bar("deciding"):
         answers = [_answer(choice, known, manifests, cluster, flags) for choice in choices]
     problems = dict.fromkeys(problem for answer in answers for problem in answer.problems)
@@ -268,9 +268,12 @@ def _templates(shape: str, known: "DecodedCluster") -> Iterable["Json"]:
 # --- how it is decided ---------------------------------------------------------------------------
 
 
-def _choices(
-    policies: tuple[str, ...], cluster: ClusterFlags, flags: dict[str, Any]
-) -> Iterator["PolicyChoice"]:
-    for policy in policies:
-        named = flags["search"], flags["budgets"], flags["disturbance"]
-        yield policy_choice(policy, cluster.feature_gates, *named)
+def _choices(cluster: ClusterFlags, flags: dict[str, Any]) -> Iterator["PolicyChoice"]:
+    """The policy that is asked about, and those that are compared with it as they are."""
+    from dataclasses import replace
+
+    named = flags["search"], flags["budgets"], flags["disturbance"]
+    asked = policy_choice(cluster.policy, cluster.feature_gates, *named)
+    others = [compared_choice(name, cluster.feature_gates) for name in flags["compared"]]
+    criteria = criteria_in(flags["disturbance"]) if others else None
+    yield from (replace(choice, measured=criteria) for choice in (asked, *others))

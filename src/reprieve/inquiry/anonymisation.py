@@ -91,7 +91,7 @@ class Renaming:
         return replace(
             cluster,
             objects=tuple(
-                replace(thing, body=msgspec.json.encode(self._walker.body(thing)))
+                msgspec.structs.replace(thing, body=msgspec.json.encode(self._walker.body(thing)))
                 for thing in cluster.objects
             ),
             configuration=None,

@@ -6,11 +6,12 @@ objects that need more than those (quotas, templates) are parsed where they are 
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from reprieve.model.json import Json
 
 
-@dataclass(frozen=True, slots=True)
-class ApiObject:
+class ApiObject(msgspec.Struct, frozen=True, gc=False):
     kind: str
     api_version: str
     body: bytes  # JSON; it need not repeat kind and apiVersion, as items of lists do not

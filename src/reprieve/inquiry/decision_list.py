@@ -13,20 +13,21 @@ import msgspec
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
 from reprieve.report.decision_documents import UnreadableDecisionError, decision_of
-from reprieve.report.decisions import API_VERSION, decision_json, shown
+from reprieve.report.decisions import API_VERSION, decision_json, measured_text, shown
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.report.text_layout import TextLine, listed, table
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
-from reprieve.scheduler.decision import Decision, Outcome, Preemption
+from reprieve.scheduler.decision import Decision, Outcome, PlanQuality, Preemption
 from reprieve.scheduler.plan_records import EndReason
 
 LIST_KIND = "DecisionList"
 _HEADER = ("TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE")
-_WIDE = ("PRIORITY", "SPARED", "BUDGETS EXCEEDED BY", "BECAUSE")
+_WIDE = ("PRIORITY", "SPARED", "BUDGETS EXCEEDED BY", "DISTURBANCE", "BECAUSE")
 _OUTCOMES = {
     Outcome.PLACED: "placed",
     Outcome.PREEMPTS: "preempts",
     Outcome.WAITING: "waits",
+    Outcome.IMPROVING: "improves its plan",
     Outcome.UNSCHEDULABLE: "unschedulable",
     Outcome.FITS: "fits in place",
     Outcome.ERROR: "error",
@@ -179,7 +180,13 @@ def _more(kept: KeptDecision) -> list[str]:
     decision, room = kept.decision, kept.decision.preemption or Preemption()
     why = decision.eviction.because.text if decision.eviction is not None else "-"
     decided_by = room.decided_by.text if room.decided_by is not None else why
-    return [str(decision.priority), str(room.units_spared), str(room.broken), decided_by]
+    disturbance = _disturbance(room.quality) if room.quality is not None else "-"
+    return [str(decision.priority), str(room.units_spared), str(room.broken), disturbance, decided_by]
+
+
+def _disturbance(quality: PlanQuality) -> str:
+    gap = f"gap {measured_text([quality.gap])}" if quality.gap is not None else "not proved"
+    return f"{measured_text(quality.cost)} ({'proved' if quality.proved else gap})"
 
 
 def _row(kept: KeptDecision) -> list[str]:

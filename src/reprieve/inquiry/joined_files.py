@@ -184,7 +184,8 @@ def _with_uids(kept: Iterable[_Kept], tally: _Tally) -> Iterator[ApiObject]:
         if is_new and not one.lacks_namespace:
             yield one.thing
         else:
-            yield replace(one.thing, body=_completed(one.thing.body, uid, one.key[1]))
+            body = _completed(one.thing.body, uid, one.key[1])
+            yield ApiObject(one.thing.kind, one.thing.api_version, body)
 
 
 def _completed(body: bytes, uid: str, namespace: str) -> bytes:

@@ -106,8 +106,8 @@ def _parse(text: bytes, found: _Found) -> None:
 class _Head(Record, frozen=True):
     """The least of an object that says how to go on; fields of the wrong type are told later."""
 
-    api_version: msgspec.Raw = msgspec.Raw(b'""')
-    kind: msgspec.Raw = msgspec.Raw(b'""')
+    api_version: object = ""
+    kind: object = ""
     items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     objects: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
@@ -195,12 +195,8 @@ def _value(text: bytes, number: int) -> Json:
     return value
 
 
-def _text(raw: msgspec.Raw) -> str:
+def _text(value: object) -> str:
     """The text; empty if it is something else."""
-    try:
-        value = _ANY.decode(raw)
-    except UNDECODABLE:
-        return ""
     return value if isinstance(value, str) else ""
 
 

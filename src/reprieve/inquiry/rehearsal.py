@@ -5,8 +5,8 @@ Victims terminate, and are gone when their grace periods end: time passes until 
 what it would do meanwhile. Nothing is read or written, and this module must not know what is asked.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 
@@ -37,22 +37,52 @@ class Rehearsed:
 
 def rehearse(
     settings: Settings,
-    seen: Iterable[Decoded[KubernetesObject]],
+    seen: Sequence[Decoded[KubernetesObject]],
     now: float,
     evicted: tuple[PastEviction, ...] = (),
 ) -> Rehearsed:
     """``evicted``: what events say of earlier evictions."""
-    things = list(seen)
-    stage = _Stage(Scheduler(settings), now)
-    stage.pods = {_name(one.object): one.object for one in things if isinstance(one.object, Pod)}
-    shown = [Seen(one.object, one.unserved) for one in things]
-    stage.play([EvictionsRead(evicted, since=now), *shown, Synced()])
-    stage.decide()
-    while (moment := stage.next_time()) is not None:
-        stage.now = moment
-        stage.play([*stage.gone()])
-        stage.decide()
-    return Rehearsed(tuple(stage.decided), stage.evicted, stage.messages, tuple(stage.failures))
+    return _begun(settings, now, evicted).rehearsed(seen)
+
+
+@dataclass(slots=True)
+class Rehearsals:
+    """Rehearsals in clusters that have most objects in common: the scheduler observes those once."""
+
+    common: Sequence[Decoded[KubernetesObject]]
+    _ids: frozenset[int] = field(init=False)
+    _known: "tuple[object, _Stage] | None" = None  # where the common objects are seen, and for which question
+
+    def __post_init__(self) -> None:
+        self._ids = frozenset(map(id, self.common))
+
+    def rehearse(
+        self,
+        settings: Settings,
+        seen: Sequence[Decoded[KubernetesObject]],
+        now: float,
+        evicted: tuple[PastEviction, ...] = (),
+    ) -> Rehearsed:
+        others = [one for one in seen if id(one) not in self._ids]
+        if len(seen) - len(others) < len(self.common):
+            return rehearse(settings, seen, now, evicted)
+        if self._known is None or self._known[0] != (settings, now, evicted):
+            stage = _begun(settings, now, evicted)
+            stage.see(self.common)
+            self._known = (settings, now, evicted), stage
+        return self._known[1].fork().rehearsed(others)
+
+
+def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
+    stage = _Stage(Scheduler(_improving_at_once(settings)), now)
+    stage.play([EvictionsRead(evicted, since=now)])
+    return stage
+
+
+def _improving_at_once(settings: Settings) -> Settings:
+    """No process stands beside: plans are improved while they are made."""
+    policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
+    return replace(settings, policies=policies)
 
 
 @dataclass(slots=True)
@@ -66,6 +96,24 @@ class _Stage:
     until: float = -inf  # when all is decided that follows from a victim that is gone
     messages: dict[Target, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+
+    def fork(self) -> "_Stage":
+        """Before anything is decided, what is remembered beside the scheduler are its pods and failures."""
+        return _Stage(self.scheduler.fork(), self.now, dict(self.pods), failures=[*self.failures])
+
+    def see(self, things: Sequence[Decoded[KubernetesObject]], *more: Event) -> None:
+        self.pods.update({_name(one.object): one.object for one in things if isinstance(one.object, Pod)})
+        self.play([*(Seen(one.object, one.unserved) for one in things), *more])
+
+    def rehearsed(self, things: Sequence[Decoded[KubernetesObject]]) -> Rehearsed:
+        """These, after all that was seen before, are the cluster."""
+        self.see(things, Synced())
+        self.decide()
+        while (moment := self.next_time()) is not None:
+            self.now = moment
+            self.play([*self.gone()])
+            self.decide()
+        return Rehearsed(tuple(self.decided), self.evicted, self.messages, tuple(self.failures))
 
     def next_time(self) -> float | None:
         """When the next victim is gone, or the scheduler wants to decide again because of one."""

@@ -8,6 +8,7 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.rehearsal import Rehearsals
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif import WhatIfQuestion, WhatIfReport, whatif
 from reprieve.inquiry.why import Evidence
@@ -43,6 +44,7 @@ class Trials:
     question: WhatIfQuestion
     problems: tuple[str, ...] = ()
     _asked: set[Target] = field(default_factory=set)
+    _rehearsals: Rehearsals | None = None
 
     @staticmethod
     def of_waiting(target: Target, waiting: Sequence[Pod], evidence: Evidence, asking: Asking) -> "Trials":
@@ -151,6 +153,22 @@ class Trials:
         return self._answer(replace(self.question, cluster=other), self.evidence.now)
 
     def _answer(self, question: WhatIfQuestion, moment: float) -> WhatIfReport | None:
-        answer = whatif(question, moment)
+        if self._rehearsals is None:
+            self._rehearsals = Rehearsals(self._unchanged())
+        answer = whatif(question, moment, self._rehearsals.rehearse)
         self.problems = (*self.problems, *answer.problems)
         return answer.reports[0] if answer.reports else None
+
+    def _unchanged(self) -> list[Decoded[KubernetesObject]]:
+        """What most trials leave as it is: all but pods that wait, and the pods and groups asked about."""
+        groups = {group_key(pod) for pod in self.waiting}
+
+        def stays(thing: KubernetesObject) -> bool:
+            match thing:
+                case Pod():
+                    return bool(thing.spec.node_name) and pod_target(thing) not in self._asked
+                case PodGroup():
+                    return (thing.metadata.namespace, thing.metadata.name) not in groups
+            return True
+
+        return [one for one in self.evidence.cluster.seen if stays(one.object)]

@@ -4,15 +4,16 @@ The scheduler of production decides, on a cluster in memory where every effect s
 written, and the time is an argument. This module must not know files, flags or how an answer is shown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.asked_demands import ENDED, AskedDemands
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.manifests import Manifest, admitted
 from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.past_evictions import noted_evictions
-from reprieve.inquiry.rehearsal import rehearse
+from reprieve.inquiry.rehearsal import Rehearsed, rehearse
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
 from reprieve.inquiry.whatif_records import (
@@ -25,7 +26,8 @@ from reprieve.inquiry.whatif_records import (
     WhatIfReport,
 )
 from reprieve.inquiry.world_changes import AddNodes, Cordon, Drain, Remove, WorldChange, changed
-from reprieve.model.objects import Node
+from reprieve.model.objects import KubernetesObject, Node
+from reprieve.model.workloads import PastEviction
 from reprieve.scheduler.settings import Settings
 
 __all__ = [
@@ -50,7 +52,13 @@ __all__ = [
 ]
 
 
-def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
+Rehearse = Callable[
+    [Settings, Sequence[Decoded[KubernetesObject]], float, tuple[PastEviction, ...]], Rehearsed
+]
+
+
+def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehearse) -> WhatIfAnswer:
+    """``rehearsed_by``: what plays it through; of many questions on one cluster, ``Rehearsals``."""
     cluster = question.cluster
     world = changed(cluster.seen, question.changes)
     created = admitted(question.manifests, cluster, question.namespace, question.priority_class)
@@ -62,7 +70,7 @@ def whatif(question: WhatIfQuestion, now: float) -> WhatIfAnswer:
     seen = [*asking.seen()]
     settings = _settings_for(question.settings, asking.scheduler_names(seen))
     evicted = noted_evictions(cluster) if settings.longest_eviction_window else ()
-    rehearsed = rehearse(settings, seen, now, evicted)
+    rehearsed = rehearsed_by(settings, seen, now, evicted)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = victims_by_decision(rehearsed)
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]

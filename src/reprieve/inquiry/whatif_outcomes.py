@@ -39,6 +39,7 @@ def report_of(
         nodes=_nodes(decided, set(places.values())),
         decided_by=next(filter(None, map(_decided_by, decisions)), None),
         quality=next((d.preemption.quality for d in decisions if d.preemption is not None), None),
+        onward=next((d.preemption.onward for d in decisions if d.preemption is not None), None),
         resize=demand.resize,
     )
     if not waiting and not demand.impossible:
@@ -181,7 +182,7 @@ def _nodes(decided: Iterable[Decided], chosen: set[str]) -> tuple[NodeVerdict, .
 
 
 def _lost(loser: Loser) -> NodeVerdict:
-    cost = (loser.pods, loser.highest, loser.broken, loser.units)
+    cost = (loser.pods, loser.highest, loser.broken, loser.units, loser.quality)
     return NodeVerdict(loser.domain, None, loser.lost_by, *cost)
 
 

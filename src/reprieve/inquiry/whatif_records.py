@@ -12,7 +12,7 @@ from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
-from reprieve.preemption.plan import Quality
+from reprieve.preemption.plan import Onward, Quality
 from reprieve.scheduler.decision import Because, Decision, Exceeded, Miss, Spared, Victim
 from reprieve.scheduler.settings import Settings
 
@@ -71,6 +71,7 @@ class NodeVerdict:
     highest: int | None = None
     broken: int = 0
     units: tuple[str, ...] = ()  # the most important units that the plan would have evicted
+    quality: Quality | None = None  # of the plan, if disturbance was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class WhatIfReport:
     nodes: tuple[NodeVerdict, ...] = ()
     decided_by: Because | None = None
     quality: Quality | None = None  # what the plan costs, if the search says so
+    onward: Onward | None = None  # where its victims would go; known if ``quality`` is
     miss: Miss | None = None  # the nearest miss of a demand that cannot fit, as things are
     at_best: Miss | None = None  # and if all units were gone that may be evicted
     refusal: Because | None = None  # why preemption does not help it, or why it cannot be decided

@@ -15,7 +15,7 @@ from reprieve.inquiry.whatif import (
 )
 from reprieve.model.formatting import amount, writable
 from reprieve.model.json import Json
-from reprieve.report.decisions import quality_json
+from reprieve.report.decisions import loser_quality_json, quality_json
 from reprieve.scheduler.decision import Because, Exceeded, Miss, Spared, Victim
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -78,7 +78,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "nodes": [_node_json(node) for node in report.nodes[:MOST_NODES]],
         "nodesLeftOut": max(0, len(report.nodes) - MOST_NODES),
         "decidedBy": _because_json(report.decided_by),
-        **quality_json(report.quality),
+        **quality_json(report.quality, report.onward),
         "refusedBy": _because_json(report.refusal),
         "nearestMiss": _miss_json(report.miss),
         "nearestMissAfterPreemption": _miss_json(report.at_best),
@@ -116,7 +116,7 @@ def _node_json(node: NodeVerdict) -> Json:
         code = str(node.excluded_by.code)
         return {"name": node.name, "excludedBy": code, "because": _because_json(node.excluded_by)}
     plan: Json = {"victims": node.pods, "highestPriority": node.highest, "beyondBudgets": node.broken}
-    plan["units"] = list(node.units)
+    plan |= {"units": list(node.units), **loser_quality_json(node.quality)}
     lost_by = node.lost_by.text if node.lost_by is not None else ""
     return {"name": node.name, "plan": plan, "lostBy": lost_by, "because": _because_json(node.lost_by)}
 

@@ -11,7 +11,7 @@ from reprieve.inquiry.whatif import NodeVerdict, WhatIfAnswer, WhatIfOutcome, Wh
 from reprieve.inquiry.whatif_names import demand_name, nodes_text, pod_name, subject
 from reprieve.inquiry.whatif_refusals import cannot_fit
 from reprieve.model.formatting import counted, listed
-from reprieve.report.decisions import quality_sentences
+from reprieve.report.decisions import QUALITY_HEADER, quality_cells, quality_sentences
 from reprieve.report.text_layout import LineStyle, TextLine
 from reprieve.scheduler.decision import Exceeded, Spared, Victim
 
@@ -90,7 +90,21 @@ def _comparison(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
             )
     header = ["POLICY", "DEMAND", "OUTCOME", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS EXCEEDED BY", "RUNS ON"]
     yield Table(header, rows, frozenset({3, 4, 5}))
+    yield from _costs(answers)
     yield from _differences(answers)
+
+
+def _costs(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
+    """What the plans of each policy disturb, if that was measured."""
+    reports = [(answer.policy, report) for answer in answers for report in answer.reports]
+    if not any(report.quality is not None for _, report in reports):
+        return
+    rows = [
+        [policy, demand_name(report), *quality_cells(report.quality)]
+        for policy, report in reports
+        if report.victims
+    ]
+    yield Table(["POLICY", "DEMAND", *QUALITY_HEADER], rows)
 
 
 def _differences(answers: Sequence[WhatIfAnswer]) -> Iterator[Block]:
@@ -250,7 +264,7 @@ def _spared_row(spared: Spared) -> list[str]:
 def _quality_blocks(report: WhatIfReport) -> Iterator[Block]:
     if report.quality is not None:
         yield PARAGRAPH
-        yield from map(Sentence, quality_sentences(report.quality))
+        yield from map(Sentence, quality_sentences(report.quality, report.onward))
 
 
 def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
@@ -264,11 +278,17 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
         yield Sentence(text)
     if losers:
         rows = [_loser_row(node) for node in losers]
-        yield Table(
-            ["NOT CHOSEN", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS EXCEEDED BY", "LOST BY", "WOULD EVICT"],
-            rows,
-            frozenset({1, 2, 3}),
-        )
+        header = [
+            "NOT CHOSEN",
+            "VICTIMS",
+            "HIGHEST PRIORITY",
+            "BUDGETS EXCEEDED BY",
+            "LOST BY",
+            "WOULD EVICT",
+        ]
+        yield Table(header, rows, frozenset({1, 2, 3}))
+    if any(node.quality is not None for node in losers):
+        yield Table(["NOT CHOSEN", *QUALITY_HEADER], [[n.name, *quality_cells(n.quality)] for n in losers])
     excluded = [node for node in report.nodes if node.excluded_by is not None]
     if excluded and alternatives and not report.resize:
         yield Table(["NODES", "WHY NOT", "WHICH"], [*_excluded_rows(excluded)][:_MOST_ROWS], frozenset({0}))

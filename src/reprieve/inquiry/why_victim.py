@@ -17,7 +17,7 @@ from reprieve.model.formatting import counted, lasted, listed, moment_text
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
 from reprieve.preemption.search import CLUSTER
-from reprieve.report.decisions import shown, shown_unit
+from reprieve.report.decisions import quality_sentences, shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.decision import Decision, Preemption, Victim
 from reprieve.scheduler.targets import group_target, pod_target
@@ -60,6 +60,9 @@ def _from_decision(subject: Target, kept: KeptDecision, victims: Sequence[Victim
     yield _said("Preemptor", "Preemptor", _preemptor(decision, first))
     yield _said("Reason", first.because.code, _reason(subject, victims))
     yield _said("Rule", *_rule(room))
+    if room.quality is not None:
+        code = "Proved" if room.quality.proved else "NotProved"
+        yield _said("Disturbance", code, " ".join(quality_sentences(room.quality, room.onward)))
     if room.spared:
         yield _said("Spared", "Spared", _spared(room))
     yield _said("Budgets", *_budgets(room, victims))

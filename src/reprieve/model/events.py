@@ -1,4 +1,4 @@
-"""What the scheduler observes: watch events of the cluster, and how effects ended."""
+"""What the scheduler observes: watch events of the cluster, how effects ended, and what a solver found."""
 
 from dataclasses import dataclass, field
 
@@ -59,6 +59,32 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Improvement:
+    """What a solver found for one task, by name: rows may mean something else when it is read."""
+
+    model: str  # the fingerprint of the model that was solved
+    units: tuple[str, ...] | None = None  # that are evicted; None: it found no plan
+    seats: tuple[tuple[str, int, int], ...] = ()  # nodes, shapes of members, and how many of these go there
+    bound: tuple[float | None, ...] = ()  # by criterion, as far as it is known; None: no bound
+    proved: bool = False
+    infeasible: bool = False
+    effort: int = 0  # work units that were spent
+    fell_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanImproved:
+    """What was found when a plan was to be improved. Without ``found``, no solver ended in time.
+
+    ``id``: of the decision that asked.
+    """
+
+    demand: Target
+    id: str
+    found: tuple[Improvement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionsRead:
     """What events in the cluster say of evictions by earlier runs; comes before the first object.
 
@@ -70,4 +96,4 @@ class EvictionsRead:
     lost: str = ""
 
 
-Event = EvictionsRead | Seen | Unread | Gone | Synced | Done | Failed | Unknown
+Event = EvictionsRead | Seen | Unread | Gone | Synced | Done | Failed | Unknown | PlanImproved

@@ -26,6 +26,8 @@ class Reading(Enum):
     ACTUAL = "actual"
 
 
+_ALL = tuple(Reading)
+_ONE = (Reading.DESIRED,)
 _HELD = (Reading.ALLOCATED, Reading.ACTUAL)
 
 
@@ -107,16 +109,19 @@ def weighs_as_written(pod: Pod) -> bool:
 def _readings_that_differ(pod: Pod) -> tuple[Reading, ...]:
     """One reading is enough for a pod whose status reports the same as its spec."""
     if pod.status.resources is not None or pod.status.allocated_resources is not None:
-        return tuple(Reading)
+        return _ALL
     if pod.status.node_allocatable_resource_claim_statuses or resize_reason(pod) == INFEASIBLE:
-        return tuple(Reading)
+        return _ALL
+    reports = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    if not reports:
+        return _ONE
     desired = {c.name: c.resources.requests for c in (*pod.spec.containers, *pod.spec.init_containers)}
-    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+    for status in reports:
         reported = status.resources.requests if status.resources is not None else None
         for requests in (status.allocated_resources, reported):
             if requests is not None and requests != desired.get(status.name):
-                return tuple(Reading)
-    return (Reading.DESIRED,)
+                return _ALL
+    return _ONE
 
 
 def _charged_readings(pod: Pod, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:

@@ -13,6 +13,7 @@ from reprieve.model.columns import Ints, Relation, sealed
 from reprieve.model.shape import PodTerm
 
 T = TypeVar("T", bound=Hashable)
+Carriers = tuple[str, Ints, Ints]  # a topology key, the pods that carry such a term, and their weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +28,7 @@ class SelectingTerms:
     topologies: Ints  # [as codes] a position in topology_keys
     topology_keys: tuple[str, ...]
 
-    def carriers(self, carried: Relation[T]) -> Iterator[tuple[str, Ints, Ints]]:
-        """For each topology key, the pods that carry such a term, and the weights of their terms."""
+    def carriers(self, carried: Relation[T]) -> Iterator[Carriers]:
         if not len(self.codes):
             return
         places = np.full(len(carried.things), -1, np.int64)

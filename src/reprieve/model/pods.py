@@ -1,14 +1,15 @@
 """Pods in columns: everything but their nodes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.holders import Holders, holders
-from reprieve.model.matching_terms import MatchingTerms, keys_looked_at, selecting
+from reprieve.model.matching_terms import Carriers, MatchingTerms, SelectingTerms, keys_looked_at, selecting
 from reprieve.model.nodes import meeting
 from reprieve.model.objects import ObjectMeta
 from reprieve.model.pods_by_importance import start_of
@@ -17,6 +18,7 @@ from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.selectors import Labels, Selector
 from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 
+T = TypeVar("T", bound=Hashable)
 LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
 MatchingKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # labels of the pod, labels of its namespace
 
@@ -48,6 +50,7 @@ class Pods:
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
+    _carriers: dict[SelectingTerms, tuple[Carriers, ...]] = field(default_factory=dict)
     _holders: list[Holders] = field(default_factory=list)  # of ports and disks, indexed on first use
 
     def __len__(self) -> int:
@@ -104,6 +107,13 @@ class Pods:
             )
         return found
 
+    def carriers(self, terms: SelectingTerms, carried: Relation[T]) -> tuple[Carriers, ...]:
+        """The pods that carry these terms. A search asks for them again and again, of one table."""
+        found = self._carriers.get(terms)
+        if found is None:
+            found = self._carriers[terms] = tuple(terms.carriers(carried))
+        return found
+
     def copy(self) -> "Pods":
         """With columns of its own, and empty caches."""
         return replace(
@@ -130,6 +140,7 @@ class Pods:
             _labels={},
             _matches={},
             _terms_matching={},
+            _carriers={},
             _holders=[],
         )
 

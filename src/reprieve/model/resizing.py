@@ -39,4 +39,7 @@ def resize_preemption_opponents(node: Node) -> tuple[str, ...]:
 
 
 def _first(pod: Pod, kind: str) -> Condition | None:
-    return next((c for c in pod.status.conditions if c.type == kind), None)
+    for condition in pod.status.conditions:  # a loop, for it is asked of every pod that is seen
+        if condition.type == kind:
+            return condition
+    return None

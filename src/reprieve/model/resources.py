@@ -76,9 +76,16 @@ class ResourceAxis:
     """Which row of a resource-major matrix holds which resource."""
 
     names: tuple[str, ...] = STANDARD
+    _known: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", frozenset(self.names))
 
     def row(self, name: str) -> int | None:
         return self.names.index(name) if name in self.names else None
+
+    def has(self, names: Iterable[str]) -> bool:
+        return self._known.issuperset(names)
 
     def extended(self, names: Iterable[str]) -> "ResourceAxis":
         new = sorted({n for n in names if n not in self.names})

@@ -27,8 +27,9 @@ def run_started_at(group: Group) -> float:
 
 def _since(conditions: Iterable[Condition], kind: str) -> float:
     """Since when a condition is True; LONG_AGO if it has no lastTransitionTime."""
-    found = next((condition for condition in conditions if condition.type == kind), None)
-    if found is None or found.status != "True":
-        return NEVER
-    turned = found.last_transition_time
-    return turned.timestamp() if turned is not None else LONG_AGO
+    for condition in conditions:
+        if condition.type == kind:
+            turned = condition.last_transition_time
+            since = turned.timestamp() if turned is not None else LONG_AGO
+            return since if condition.status == "True" else NEVER
+    return NEVER

@@ -84,7 +84,10 @@ class Selector:
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        return all(r.accepts(labels.get(r.key)) for r in self.requirements)
+        for requirement in self.requirements:  # noqa: SIM110  half the time of all(...)
+            if not requirement.accepts(labels.get(requirement.key)):
+                return False
+        return True
 
     def narrowed(self, more: Iterable[Requirement]) -> "Selector":
         return Selector(tuple(sorted({*self.requirements, *more}, key=_requirement_order)))

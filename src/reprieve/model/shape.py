@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import islice
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from reprieve.model.bounds import (
@@ -164,9 +165,11 @@ class Shape:
         yield from (preferred.term for preferred in self.preferred_pods)
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPod:
-    """A pod as the core uses it: the object, its footprint, its shape, and its problems."""
+class CompiledPod(Struct, frozen=True, gc=False):
+    """A pod as the core uses it: the object, its footprint, its shape, and its problems.
+
+    A Struct, since there is one for each pod, and a Struct is made in C.
+    """
 
     pod: Pod
     weight: Footprint

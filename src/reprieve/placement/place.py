@@ -11,6 +11,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import moved, with_pod
 from reprieve.placement.constraints import CONSTRAINTS, constraints_under
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand, Promised
+from reprieve.placement.effort import Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
@@ -144,6 +145,7 @@ def pod_demand(view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE) -> 
         priority=spec.priority or 0,
         may_preempt=spec.preemption_policy != "Never",
         nominated=(nominated,),
+        effort=Effort(profile.planning_effort),
     )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
 from reprieve.model.resources import CPU, MEMORY
 from reprieve.model.selectors import ANYWHERE, NodeQuery
 from reprieve.model.shape import WeightedNodeTerm
@@ -26,14 +28,14 @@ class Strategy(StrEnum):
     REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceWeight:
+class ResourceWeight(Struct, frozen=True):
+    """A Struct, as ShapePoint: both are parts of keys, and are hashed in C."""
+
     name: str
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ShapePoint:
+class ShapePoint(Struct, frozen=True):
     """For RequestedToCapacityRatio: at this utilisation (percent) a node scores this much (0 to 10)."""
 
     utilization: int

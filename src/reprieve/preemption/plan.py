@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import isfinite
 
 from reprieve.placement.place import Placement
 from reprieve.preemption.units import Unit
@@ -17,6 +18,31 @@ class Quality:
     proved: bool  # no plan is better
     effort: int  # work units that were spent on it
     ceiling_cost: tuple[tuple[str, float], ...] = ()  # of the plan that PriorityCeiling makes
+
+    @property
+    def gap(self) -> tuple[str, float] | None:
+        """The first criterion that is not known to be at its least, and how far it may be from that.
+
+        None if there is none, or if no bound is known for it.
+        """
+        pairs = zip(self.cost, self.bound, strict=False)
+        return next(((name, value - least) for (name, value), (_, least) in pairs if value > least), None)
+
+    @property
+    def saved(self) -> tuple[tuple[str, float], ...]:
+        """How much less it costs than the plan of PriorityCeiling, where both are numbers."""
+        pairs = zip(self.cost, self.ceiling_cost, strict=False)
+        found = ((name, usual - value) for (name, value), (_, usual) in pairs)
+        return tuple((name, less) for name, less in found if isfinite(less))
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """Where the victims of a plan would go, all together: a number of pods for each."""
+
+    fit: int  # in room that is free
+    preempt: int  # only where pods of lower priority run
+    nowhere: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from reprieve.preemption.budgets import Stock, stocks
 from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
 
@@ -44,6 +45,11 @@ class BudgetCounting(StrEnum):
     UPSTREAM = "Upstream"
 
 
+def at_once(_: Units) -> Improve:
+    """Plans are improved while they are made: the search ends when the solver does."""
+    return improved
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     units: Callable[[Snapshot], Units] = pods_and_groups
@@ -54,9 +60,20 @@ class Policy:
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING
     disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
+    disturbs_least_for_pods: bool = False  # LEAST_DISTURBANCE serves single pods, too
+    placements_tried: int = 2  # of a group, by PRIORITY_CEILING
+    measures_disturbance: bool = False  # of plans that other searches make, too
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
+    improving: Callable[[Units], Improve] = at_once  # how LEAST_DISTURBANCE goes on from its first plan
+    # How many seconds a plan may be improved beside the decision, before it is carried out. None: it is
+    # improved while it is made.
+    patience: float | None = None
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
+
+    @property
+    def counts_lost_work(self) -> bool:
+        return self.search is SearchMode.LEAST_DISTURBANCE and Disturbance.LOST_WORK in self.disturbance
 
     @property
     def eviction_limit(self) -> EvictionLimit | None:

@@ -44,8 +44,10 @@ class Question:
 
     @property
     def disturbs_least(self) -> bool:
-        """Whether the search for the least disturbance applies: it does for groups."""
-        return self.policy.search is SearchMode.LEAST_DISTURBANCE and self.is_for_group
+        """Whether the search for the least disturbance applies. A resize has its node already."""
+        if self.policy.search is not SearchMode.LEAST_DISTURBANCE:
+            return False
+        return self.is_for_group or (self.policy.disturbs_least_for_pods and not self.demand.alone)
 
     @property
     def ranking(self) -> tuple[Criterion, ...]:

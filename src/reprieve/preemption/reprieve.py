@@ -69,7 +69,8 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
             mask |= view.pods_matching(term)
         for rule in rules_of(ask, required=True):
             mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
-        for _, pods, _ in view.terms_matching(pod).anti_affinity.carriers(view.pods.anti_affinity):
+        terms = view.terms_matching(pod).anti_affinity
+        for _, pods, _ in view.pods.carriers(terms, view.pods.anti_affinity):
             mask[pods] = True
         if shape.claims or shape.disks or shape.inline_volumes:
             mask[_users_of_volumes(view)] = True

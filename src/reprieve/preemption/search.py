@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, topology_domains
+from reprieve.placement.effort import Effort
 from reprieve.placement.gang_search import place_in_any_order, place_on
-from reprieve.placement.place import Placement
+from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
     Counting,
     InOrder,
@@ -30,13 +32,14 @@ from reprieve.preemption.budgets import (
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
-from reprieve.preemption.least_disturbance.improve import Solution
+from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
+from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.lost_work import lost_work
-from reprieve.preemption.least_disturbance.model import RoomModel, model_of
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.model_of_question import model_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
@@ -44,6 +47,8 @@ from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_ro
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 CLUSTER = "cluster"
+_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
+_RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
@@ -71,12 +76,26 @@ def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
     return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
 
 
+def measured(question: Question, plan: Plan, now: float) -> Quality:
+    """What a plan disturbs, whatever search has made it."""
+    units, policy = question.policy.units(question.view), question.policy
+    numbers = [unit.number for unit in plan.victims]
+    victims = np.zeros(len(units.priority), np.bool_)
+    victims[numbers] = True
+    costs = costs_of(units, victims, accounts(policy.stocks(question.view)), policy.disturbance)
+    if Disturbance.LOST_WORK in costs.order:
+        costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
+    if Disturbance.CASCADE in costs.order:
+        costs = replace(costs, cascade=cascades(question, units, plan.victims))
+    return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
+
+
 def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -> list[Plan]:
     """Plans that evict none but these units."""
     if not allowed.any():
         return []
     takeable, policy = takeable_of(question, units, allowed), question.policy
-    if question.disturbs_least and Disturbance.LOST_WORK in policy.disturbance:
+    if question.disturbs_least and policy.counts_lost_work:
         takeable = replace(takeable, lost_work=lost_work(units, allowed, now, policy.lost_work_cap))
     return _plans_that_may_win(question, takeable)
 
@@ -198,10 +217,11 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
     value of the topology that it must not leave. A group of one gets both: plans on nodes can be compared,
-    and a plan in the cluster also evicts units that keep the pod from a node without running there.
+    and a plan in the cluster also evicts units that keep the pod from a node without running there. The
+    search for the least disturbance compares nodes by itself.
     """
     nodes, demand = question.view.nodes, question.demand
-    is_one, is_group = len(demand.pods) == 1, question.is_for_group
+    is_one, is_group = len(demand.pods) == 1, question.is_for_group or question.disturbs_least
     if is_group or not is_one:
         yield from map(Prospect, _wide_domains(question))
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
@@ -281,31 +301,55 @@ class Planning:
         plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         plan = self.or_as_the_rival(plan, placement)
-        return self.kinder_to_gangs(plan) if plan.starved else plan
+        plan = self.kinder_to_gangs(plan) if plan.starved else plan
+        return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
+        question, costs = self.question, self._costs()
+        ceiling_cost = costs.of(plan.victims)
+        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
+        target = sum(node != NOWHERE for node in placement.nodes)
+        model = model_of(question, self.takeable, self.domain.nodes, target, costs)
+        # Other domains are searched after this one.
+        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
+        found, model, other = self._sought(plan, model, effort)
+        if effort.spent:  # where there is none, one record stands for all demands
+            question.demand.effort.returned(effort)
+        if other is not None:
+            strict = question.policy.breaks_no_budget
+            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
+        cost = costs.of(plan.victims)
+        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
+
+    def _costs(self) -> Costs:
         question, takeable = self.question, self.takeable
         costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
         if takeable.lost_work is not None:
             costs = replace(costs, lost_work=takeable.lost_work)
         if Disturbance.CASCADE in costs.order:
             costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
-        ceiling_cost = costs.of(plan.victims)
-        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
-        target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, takeable, self.domain.nodes, target, costs)
-        # Other domains are searched after this one.
-        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found = least_disturbing(model, self._solution(plan, model), effort)
-        if effort.spent:  # where there is none, one record stands for all demands
-            question.demand.effort.returned(effort)
+        return costs
+
+    def _sought(
+        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
+    ) -> tuple[Improved, RoomModel, Plan | None]:
+        """What is found in the model, and the plan that it makes.
+
+        Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
+        longer, and something else is sought.
+        """
+        known = self._solution(plan, model)
+        improve = self.question.policy.improving(self.takeable.units)
+        found = least_disturbing(model, known, effort, improve)
         other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None:
-            strict = question.policy.breaks_no_budget
-            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost = costs.of(plan.victims)
-        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
+        if other is not None or found.best is None or found.best == known:
+            return found, model, other
+        model = model.without_success(found.best.units)
+        if not retries:
+            return found, model, None
+        # Without effort, a first plan is all that can be found.
+        return self._sought(plan, model, effort, retries - 1 if effort.spent < effort.units else 0)
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
@@ -383,6 +427,63 @@ class Planning:
         others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
         placement = self.place(others)
         return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
+
+    def or_elsewhere(self, plan: Plan) -> Plan:
+        """Members are placed as if all units were gone; other nodes may need fewer of them gone.
+
+        The second placement prefers nodes where the least must go, and is skipped if the first one is on such
+        nodes by chance. Each further one avoids the node of the one before that cost most.
+        """
+        question, nodes = self.question, self.domain.nodes.copy()
+        share = question.demand.effort.share()
+        price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
+        tries = question.policy.placements_tried - 1
+        if tries > 0 and plan.victims and self._is_least_short(plan):
+            tries -= 1
+            nodes[self._dearest_node(plan)] = False
+        for _ in range(tries):
+            if not plan.victims or price > share.left or not share.take(price):
+                break
+            taken = self._no_worse_than(plan)
+            placement = self._where_least_goes(taken, nodes)
+            if placement is None:
+                break
+            other = self.spare(placement, taken, plan.ceiling)
+            nodes[self._dearest_node(other)] = False
+            plan = min(plan, other, key=self._rank)
+        return plan
+
+    def _is_least_short(self, plan: Plan) -> bool:
+        """Whether no other nodes lack less for a first member than those of the plan."""
+        question, used = self.question, sorted({node for _, node in plan.places})
+        short = _shortage(
+            Ask(question.view, question.demand.pods[0], question.profile), question.view.requested
+        )
+        least = np.partition(short[self.domain.nodes], len(used) - 1)[: len(used)]
+        return bool(short[used].sum() <= least.sum())
+
+    def _no_worse_than(self, plan: Plan) -> list[Unit]:
+        """The units whose eviction exceeds no budget and no priority that the plan does not."""
+        counting = self._counting(self.local)
+        taken = [unit for unit in self.local if unit.priority <= plan.victims[0].priority]
+        return taken if plan.broken else [unit for unit in taken if not counting.broken([unit])]
+
+    def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
+        question = self.question
+        emptied = without(question.view, _pods_of(taken))
+        choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
+        demand = replace(question.demand, allowed=nodes)
+        placed = place_in_any_order(demand, emptied, question.profile, choose)
+        return placed if isinstance(placed, Placement) else None
+
+    def _dearest_node(self, plan: Plan) -> int:
+        """Of the nodes in use, the one that the most victims go for; a unit counts in part for each."""
+        price, where = dict.fromkeys((node for _, node in plan.places), 0.0), self.question.view.where
+        for unit in plan.victims:
+            there = {node for node in where[list(unit.pods)].tolist() if node in price}
+            for node in there:
+                price[node] += len(unit.pods) / len(there)
+        return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
 
     def _starved(self, victims: Iterable[Unit]) -> int:
         """Gangs that the plan leaves with too few pods, if that counts for the demand."""
@@ -469,6 +570,28 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+def least_short(freed: Ints, choose: Choose) -> Choose:
+    """Prefers nodes that would be short of the least, if the pods stayed that count as gone.
+
+    ``freed``: [resource, node] what these pods use.
+    """
+
+    def chosen(ask: Ask, feasible: Mask) -> int:
+        short = np.where(feasible, _shortage(ask, ask.view.requested + freed), np.inf)
+        return choose(ask, short == short.min())
+
+    return chosen
+
+
+def _shortage(ask: Ask, requested: Ints) -> Floats:
+    """[node] what it lacks for the pod, as a part of what the pod needs, if so much is requested there."""
+    needs = ask.view.pods.requests[:, ask.pod]
+    asked = needs > 0
+    lack = needs[asked, None] - (ask.view.allocatable[asked] - requested[asked])
+    short: Floats = (np.maximum(lack, 0) / needs[asked, None]).max(axis=0, initial=0.0)
+    return short
 
 
 def _pods_of(units: Iterable[Unit]) -> Ints:

@@ -52,7 +52,7 @@ class Units:
 
     def listed(self, numbers: Ints) -> list[Unit]:
         """The units, the most important first. There may be as many as pods."""
-        names = self._names(numbers)
+        names = self.names(numbers)
         order = self._order(numbers, names)
         numbers = numbers[order]
         groups = self._members(numbers[numbers >= len(self.view.pods)])
@@ -122,7 +122,7 @@ class Units:
 
         By priority, then groups before pods, then by size, then by the earlier start, then by name.
         """
-        return numbers[self._order(numbers, self._names(numbers))]
+        return numbers[self._order(numbers, self.names(numbers))]
 
     def _order(self, numbers: Ints, names: list[str]) -> Ints:
         # A blank comes before all that a name can have, so that no namespace is torn apart.
@@ -137,7 +137,7 @@ class Units:
         places[self.in_order(distinct)] = np.arange(len(distinct))
         return places[distinct][which]
 
-    def _names(self, numbers: Ints) -> list[str]:
+    def names(self, numbers: Ints) -> list[str]:
         pods, compiled = len(self.view.pods), self.view.pods.compiled
         return [
             f"Pod/{(meta := compiled[number].pod.metadata).namespace}/{meta.name}"

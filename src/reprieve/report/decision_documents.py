@@ -5,6 +5,7 @@ when the document was written.
 """
 
 from datetime import datetime
+from math import inf
 
 import msgspec
 
@@ -24,10 +25,12 @@ from reprieve.scheduler.decision import (
     Loser,
     Miss,
     Outcome,
+    PlanQuality,
     Preemption,
     Spared,
     Tolerating,
     Victim,
+    VictimsOnward,
 )
 
 
@@ -91,6 +94,15 @@ class _Plan(_Document, frozen=True):
     victims: int = 0
     highest_priority: int | None = None
     beyond_budgets: int = 0
+    cost: dict[str, int | None] | None = None
+    bound: dict[str, int | None] = {}
+    proved: bool = False
+
+
+class _Onward(_Document, frozen=True):
+    fit: int = 0
+    preempt: int = 0
+    nowhere: int = 0
 
 
 class _Node(_Document, frozen=True):
@@ -163,6 +175,12 @@ class _Decision(_Document, frozen=True):
     eviction: _Eviction | None = None
     retry_at: str | None = None
     unproved: _Because | None = None
+    cost: dict[str, int | None] | None = None
+    bound: dict[str, int | None] | None = None
+    proved: bool | None = None
+    effort: int | None = None
+    saved: dict[str, int | None] | None = None
+    cascade: _Onward | None = None
 
 
 _BY_NAME: dict[str, Outcome] = {name: outcome for outcome, name in OUTCOMES.items()}
@@ -216,7 +234,31 @@ def _preemption(found: _Decision) -> Preemption:
         decided_by=_because(found.decided_by) if found.decided_by is not None else None,
         leaving=found.leaving_pods,
         giving_way=tuple(sorted(found.victim_nodes.items())),
+        quality=_quality(found),
+        onward=_onward(found.cascade),
     )
+
+
+def _quality(found: _Decision) -> PlanQuality | None:
+    if found.cost is None:
+        return None
+    cost, saved = _values(found.cost), dict(_values(found.saved or {}))
+    return PlanQuality(
+        cost,
+        _values(found.bound or {}),
+        proved=bool(found.proved),
+        effort=found.effort or 0,
+        ceiling_cost=tuple((name, value + saved.get(name, 0)) for name, value in cost) if saved else (),
+    )
+
+
+def _values(found: dict[str, int | None]) -> tuple[tuple[str, float], ...]:
+    """Without victims, there is no highest priority."""
+    return tuple((name, -inf if value is None else value) for name, value in found.items())
+
+
+def _onward(found: _Onward | None) -> VictimsOnward | None:
+    return VictimsOnward(found.fit, found.preempt, found.nowhere) if found is not None else None
 
 
 def _victim(found: _Victim) -> Victim:
@@ -233,7 +275,11 @@ def _unit(unit: str) -> str:
 
 def _loser(node: _Node) -> Loser:
     plan = node.plan
-    return Loser(node.name, plan.victims, plan.highest_priority, plan.beyond_budgets, _because(node.lost_by))
+    quality = None
+    if plan.cost is not None:
+        quality = PlanQuality(_values(plan.cost), _values(plan.bound), proved=plan.proved, effort=0)
+    cost = plan.victims, plan.highest_priority, plan.beyond_budgets
+    return Loser(node.name, *cost, _because(node.lost_by), quality=quality)
 
 
 def _finding(found: _Refused) -> Finding:

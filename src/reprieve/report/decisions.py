@@ -26,6 +26,7 @@ from reprieve.scheduler.decision import (
     Spared,
     Tolerating,
     Victim,
+    VictimsOnward,
     preempting_text,
 )
 
@@ -36,6 +37,7 @@ OUTCOMES = {
     Outcome.PLACED: "Fits",
     Outcome.PREEMPTS: "Preempts",
     Outcome.WAITING: "Waits",
+    Outcome.IMPROVING: "Improves",
     Outcome.UNSCHEDULABLE: "Unschedulable",
     Outcome.FITS: "FitsInPlace",
     Outcome.ERROR: "Error",
@@ -77,6 +79,9 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
         case Outcome.PREEMPTS | Outcome.WAITING:
             yield TextLine(_price(room), LineStyle.GOOD)
             yield TextLine(f"Then {_places(decision)}.", LineStyle.GOOD)
+            yield from _preemption_lines(room)
+        case Outcome.IMPROVING:
+            yield TextLine(f"{decision.text[0].upper()}{decision.text[1:]}.")
             yield from _preemption_lines(room)
         case Outcome.UNSCHEDULABLE:
             yield from _refusal_lines(decision)
@@ -132,22 +137,39 @@ def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
 def _quality_lines(room: Preemption) -> Iterator[TextLine]:
     if room.quality is not None:
         yield BLANK
-        yield from map(TextLine, quality_sentences(room.quality))
+        yield from map(TextLine, quality_sentences(room.quality, room.onward))
 
 
-def quality_sentences(quality: PlanQuality) -> Iterator[str]:
-    """What the plan costs by each criterion, and what is known to be the least."""
-    yield f"Disturbance: {_measured(quality.cost)}."
+def quality_sentences(quality: PlanQuality, onward: VictimsOnward | None) -> Iterator[str]:
+    """What the plan costs by each criterion, what is known to be the least, and where its victims go."""
+    yield f"Disturbance: {measured_text(quality.cost)}."
     if quality.proved:
         yield "Proved: no plan disturbs less."
     elif quality.bound:
-        yield f"Not proved to be the least; no plan is below {_measured(quality.bound)}."
+        yield f"Not proved to be the least; no plan is below {measured_text(quality.bound)}."
     else:
         yield "Not proved to be the least."
+    less = [(name, by) for name, by in quality.saved if by > 0]
+    if less:
+        yield f"PriorityCeiling would disturb more: {measured_text(less)}."
+    if onward is not None and onward != VictimsOnward(0, 0, 0):
+        yield _onward_text(onward)
 
 
-def _measured(values: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{name} {value:g}" if isfinite(value) else f"{name} -" for name, value in values)
+def _onward_text(onward: VictimsOnward) -> str:
+    counts = {
+        "would fit": onward.fit,
+        "would have to preempt others": onward.preempt,
+        "would fit nowhere": onward.nowhere,
+    }
+    pods, found = sum(counts.values()), [(n, what) for what, n in counts.items() if n]
+    if len(found) == 1:
+        return f"If created again, {'the victim' if pods == 1 else f'the {pods} victims'} {found[0][1]}."
+    return f"If created again, of {pods} victims {', '.join(f'{n} {what}' for n, what in found)}."
+
+
+def measured_text(values: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {value:.10g}" if isfinite(value) else f"{name} -" for name, value in values)
 
 
 def _competition(room: Preemption) -> Iterator[TextLine]:
@@ -156,9 +178,23 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
         text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
         yield TextLine(text)
         rows = list(map(_loser_row, room.losers))
-        yield from table(
-            ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"], rows, [1, 2, 3]
-        )
+        header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"]
+        if any(loser.quality is not None for loser in room.losers):
+            header += QUALITY_HEADER
+            rows = [[*row, *quality_cells(o.quality)] for row, o in zip(rows, room.losers, strict=True)]
+        yield from table(header, rows, [1, 2, 3])
+
+
+QUALITY_HEADER = ("COST", "BOUND", "GAP", "PROVED")
+
+
+def quality_cells(quality: PlanQuality | None) -> list[str]:
+    """A row's part of a table of plans. Names of criteria stand with the cost."""
+    if quality is None:
+        return ["-"] * len(QUALITY_HEADER)
+    bound = ", ".join(f"{value:.10g}" if isfinite(value) else "-" for _, value in quality.bound)
+    gap = measured_text([quality.gap]) if quality.gap is not None else "-"
+    return [measured_text(quality.cost), bound or "-", gap, "yes" if quality.proved else "no"]
 
 
 def _victim_row(victim: Victim) -> list[str]:
@@ -268,15 +304,28 @@ def decision_json(decision: Decision) -> Json:
         "eviction": _eviction_json(decision.eviction),
         "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
         "unproved": _because_json(decision.unproved),
-        **quality_json(room.quality),
+        **quality_json(room.quality, room.onward),
     }
 
 
-def quality_json(quality: PlanQuality | None) -> Json:
+def quality_json(quality: PlanQuality | None, onward: VictimsOnward | None = None) -> Json:
     if quality is None:
-        return {"cost": None, "bound": None, "proved": None, "effort": None}
-    cost, bound = (_values_json(values) for values in (quality.cost, quality.bound))
-    return {"cost": cost, "bound": bound, "proved": quality.proved, "effort": quality.effort}
+        return dict.fromkeys(("cost", "bound", "proved", "gap", "effort", "saved", "cascade"))
+    return {
+        "cost": _values_json(quality.cost),
+        "bound": _values_json(quality.bound),
+        "proved": quality.proved,
+        "gap": _values_json([quality.gap] if quality.gap is not None else []),
+        "effort": quality.effort,
+        "saved": _values_json(quality.saved),
+        "cascade": _onward_json(onward),
+    }
+
+
+def _onward_json(onward: VictimsOnward | None) -> Json | None:
+    if onward is None:
+        return None
+    return {"fit": onward.fit, "preempt": onward.preempt, "nowhere": onward.nowhere}
 
 
 def _values_json(values: Iterable[tuple[str, float]]) -> Json:
@@ -322,8 +371,19 @@ def _spared_json(spared: Spared) -> Json:
 
 
 def _loser_json(loser: Loser) -> Json:
-    plan = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
+    plan: Json = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
+    plan |= loser_quality_json(loser.quality)
     return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
+
+
+def loser_quality_json(quality: PlanQuality | None) -> Json:
+    """Of a plan that was not chosen; nothing where disturbance is not measured."""
+    if quality is None:
+        return {}
+    return {key: value for key, value in quality_json(quality).items() if key in _OF_LOSERS}
+
+
+_OF_LOSERS = ("cost", "bound", "proved", "gap")
 
 
 def _finding_json(finding: Finding) -> Json:

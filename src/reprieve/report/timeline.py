@@ -24,7 +24,7 @@ def decision_line(decision: Decision) -> TextLine:
     match decision.outcome:
         case Outcome.PLACED:
             return TextLine(decision.text, LineStyle.GOOD)
-        case Outcome.PREEMPTS | Outcome.WAITING:
+        case Outcome.PREEMPTS | Outcome.WAITING | Outcome.IMPROVING:
             return TextLine(decision.text)
         case Outcome.FITS:
             return TextLine(f"{decision.demand}: {decision.text}", LineStyle.GOOD)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from reprieve.cluster.port import ScheduledCluster
 from reprieve.model.events import Event, Synced
+from reprieve.runtime.improver import Improver, InProcess, Solver
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
 from reprieve.scheduler.decision import Decision
@@ -24,14 +25,16 @@ def ignore(decision: Decision) -> None:
 
 
 class Loop:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  every one is needed
         self,
         scheduler: Machine,
         cluster: ScheduledCluster,
         clock: Callable[[], float],
         record: Callable[[Decision], None] = ignore,
         limits: PerformerLimits = DEFAULT_LIMITS,
+        solver: Solver | None = None,
     ) -> None:
+        """``solver``: where plans are improved; by default in this process, which virtual time needs."""
         self._scheduler = scheduler
         self._cluster = cluster
         self._clock = clock
@@ -40,6 +43,7 @@ class Loop:
         self._knows_all = False
         self._arrived = asyncio.Event()
         self._performer = Performer(cluster, self._put, limits)
+        self._improver = Improver(solver or InProcess(), self._put)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -64,6 +68,7 @@ class Loop:
             gc.unfreeze()
 
     async def finish(self, seconds: float) -> int:
+        await self._improver.close()
         return await self._performer.finish(seconds)
 
     def _put(self, event: Event) -> None:
@@ -107,6 +112,8 @@ class Loop:
                 return False
             self._record(decided.decision)
             self._performer.submit(decided.effects)
+            if decided.improve is not None:
+                self._improver.submit(decided.improve)
             if self._clock() >= until:
                 break
         return True

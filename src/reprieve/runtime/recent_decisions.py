@@ -98,7 +98,7 @@ class RecentDecisions:
                 return
             case Outcome.PREEMPTS:
                 self._put(self._preempting, decision.id, decision)
-            case Outcome.WAITING | Outcome.UNSCHEDULABLE | Outcome.FITS | Outcome.ERROR:
+            case Outcome.WAITING | Outcome.IMPROVING | Outcome.UNSCHEDULABLE | Outcome.FITS | Outcome.ERROR:
                 self._put(self._waiting, decision.demand, decision)
 
     def recorded(self, records: Sequence[PlanRecord]) -> None:

@@ -4,7 +4,7 @@ The scheduler knows nothing of metrics. Their names and labels are defined in ``
 became of a plan is read from its records, and never inferred.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprieve.model.effects import Bind, Effect, Target
@@ -44,6 +44,7 @@ _GROUP_RESULTS = {
     Outcome.UNSCHEDULABLE: "unschedulable",
     Outcome.PREEMPTS: "waiting_on_preemption",
     Outcome.WAITING: "waiting_on_preemption",
+    Outcome.IMPROVING: "waiting_on_preemption",
     Outcome.ERROR: "error",
 }
 _MANY_ATTEMPTS = 15
@@ -277,16 +278,15 @@ class Telemetry:
             self._disturbs(room.quality)
 
     def _disturbs(self, quality: Quality) -> None:
-        metrics, usual = self._metrics, dict(quality.ceiling_cost)
+        metrics = self._metrics
         metrics.disturbance_plans(str(quality.proved).lower()).inc()
         metrics.planning_effort.observe(quality.effort)
-        for criterion, value in quality.cost:
-            if criterion != "HighestPriority":
-                metrics.disturbance(criterion).inc(value)
-                metrics.disturbance_saved(criterion).inc(max(0, usual[criterion] - value))
+        for criterion, value in _summed(quality.cost):
+            metrics.disturbance(criterion).inc(value)
+        for criterion, less in _summed(quality.saved):
+            metrics.disturbance_saved(criterion).inc(max(0, less))
         if not quality.proved and quality.bound:
-            pairs = zip(quality.cost, quality.bound, strict=False)
-            metrics.disturbance_gap.observe(next((c - b for (_, c), (_, b) in pairs if c > b), 0))
+            metrics.disturbance_gap.observe(quality.gap[1] if quality.gap is not None else 0)
 
     # --- plans ---
 
@@ -338,3 +338,8 @@ def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:
     for standing, count in pending.items():
         pods[QUEUES[standing]] += count
     return pods
+
+
+def _summed(costs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """Priorities are not summed."""
+    return ((criterion, value) for criterion, value in costs if criterion != "HighestPriority")

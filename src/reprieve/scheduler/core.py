@@ -6,6 +6,7 @@ An exception that one event or one demand causes is contained: it is set aside, 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from reprieve.model.effects import (
     Announce,
@@ -19,7 +20,18 @@ from reprieve.model.effects import (
     Target,
     Tone,
 )
-from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import (
+    Done,
+    Event,
+    EvictionsRead,
+    Failed,
+    Gone,
+    PlanImproved,
+    Seen,
+    Synced,
+    Unknown,
+    Unread,
+)
 from reprieve.model.objects import (
     CompositePodGroup,
     Namespace,
@@ -45,6 +57,7 @@ from reprieve.scheduler import (
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester
+from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
@@ -93,6 +106,7 @@ class Scheduler:
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
+        state.world.write_columns()  # now, so that no decision pays for what was observed before it
         sent = plan_driver.without_vain_evictions(state, effects, now)
         return list(eviction_counting.naming_workloads(state, sent))
 
@@ -137,8 +151,9 @@ class Scheduler:
         state = self._state
         match event:
             case Seen(thing):
-                old = state.tombstones.hold(thing.metadata)
-                return () if old or type(thing) in state.settings.unseen else self._seen(event, now)
+                if state.tombstones.hold(thing.metadata) or type(thing) in state.settings.unseen:
+                    return ()
+                return chain(self._seen(event, now), state.checkpoint_reports.saw(thing, now))
             case Gone(target, version):
                 state.tombstones.bury(target.uid, version)
                 return self._gone(target, now)
@@ -158,6 +173,11 @@ class Scheduler:
             case Done(effect) | Failed(effect):
                 state.resend_backoff.end(effect)
                 return self._answered(event, now)
+            case PlanImproved():
+                key = state.improvements.answered(event)
+                if key is not None:
+                    state.queue.again(key)
+                return ()
 
     def _answered(self, event: Done | Failed, now: float) -> Iterable[Effect]:
         match event:
@@ -207,6 +227,11 @@ class Scheduler:
                 is_storage = isinstance(thing, PersistentVolumeClaim | PersistentVolume)
                 return binding.saw_volumes(state, now) if is_storage else ()
 
+    def fork(self) -> "Scheduler":
+        """Another scheduler that remembers the same, and goes on by itself."""
+        self._state.world.withdraw()
+        return forked(self)
+
     def validate(self) -> None:
         """Raises an error that names the pod and the rule if what is remembered contradicts itself."""
         validation.validate(self._state)
@@ -239,6 +264,7 @@ class Scheduler:
         known = state.world.pod(key) if target.kind == "Pod" else None
         where = target.name if target.kind == "Node" else state.world.node_of(key) if known else ""
         state.reporter.forget(target)
+        state.checkpoint_reports.gone(target)
         plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)

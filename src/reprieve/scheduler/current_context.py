@@ -8,7 +8,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand, Promised
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
-from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of
 
@@ -60,9 +60,13 @@ def _priority(state: State, pod: Target) -> int:
 
 
 def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
-    """The nominations of a demand's own pods."""
+    """The nominations of a demand's own pods. The room of a first plan holds off others, and binds no one."""
     found = (state.ledger.nominations.of(pod_target(pod.pod)) for pod in requester.pods)
-    return {nomination.pod: nomination for nomination in found if nomination is not None}
+    return {
+        nomination.pod: nomination
+        for nomination in found
+        if nomination is not None and nomination.reason is not NominationReason.FIRST_PLAN
+    }
 
 
 def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, Nomination]) -> frozenset[int]:

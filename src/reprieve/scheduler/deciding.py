@@ -13,6 +13,8 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
+from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
+from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import UnitKind
@@ -41,6 +43,7 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
 from reprieve.scheduler.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
+from reprieve.scheduler.improvements import Improving
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
 from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasible
@@ -69,6 +72,8 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         decided = _fits(state, context, found, now)
     else:
         decided = replace(_unplaced(state, context, found, now), found=found)
+    if decided.decision.outcome is Outcome.IMPROVING:
+        return decided  # nothing is called off for a plan that may not be the one
     taken = tuple(_crowd_out(state, requester, set(decided.decision.nodes), now))
     return replace(decided, effects=(*decided.effects, *taken)) if taken else decided
 
@@ -112,7 +117,8 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
 def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
     """A demand with a plan, or with reserved room, is not like one that has neither."""
     nominated = requester.target in state.ledger.nominations
-    is_new = state.plans.of(requester.key) is None and not nominated
+    key = requester.key
+    is_new = state.plans.of(key) is None and state.improvements.of(key) is None and not nominated
     return is_new and equivalence_key_of(requester) == refused.equivalence_key
 
 
@@ -215,13 +221,22 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         state.queue.wait(requester.key, helps, now)
         waits = _decision(state, requester, Outcome.WAITING, now)
         return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
+    improving = state.improvements.of(requester.key)
+    if improving is not None and improving.is_awaited(now):
+        return _goes_on_improving(state, requester, improving, helps, now)
     withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
+    patience = policy.patience if policy is not None else None
+    deferral = Deferral(patience or 0.0, improving.found or () if improving is not None else ())
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
-        weighed = make_room(context, policy, state.settings.gangs, now)
+        weighed = make_room(context, _deferring(policy, deferral), state.settings.gangs, now)
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
+    if deferral.asked and improving is None:
+        decision = _first_decision(state, context, found, weighed, now)
+        decided = _improves(state, context, decision, deferral)
+        return replace(decided, effects=withdrawn)
     if weighed.plans:
         decided = _opened(state, context, found, weighed, now)
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
@@ -278,6 +293,56 @@ def _reported(state: State, requester: Requester, refused: RememberedRefusal, no
     return Decided(refused.decision, tuple(state.report(requester, refused.decision.text)))
 
 
+# --- and a plan is improved before it is opened --------------------------------------------------
+
+
+def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
+    """The policy by which no solver runs in the decision, unless it shall."""
+    if policy is None or policy.patience is None:
+        return policy
+    return replace(policy, improving=deferral.improving if policy.patience else not_at_all)
+
+
+def _first_decision(
+    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
+) -> Decision:
+    """With the first plan, if there is one: a solver may find one where the search does not."""
+    if weighed.plans:
+        decision = _preempting(state, context, found, weighed, 0, now)
+        return replace(decision, outcome=Outcome.IMPROVING)
+    return _decision(state, context.requester, Outcome.IMPROVING, now)
+
+
+def _improves(state: State, context: DecisionContext, decision: Decision, deferral: Deferral) -> Decided:
+    """The room of the first plan is reserved in memory, and nothing is written."""
+    requester, effort = context.requester, context.demand.effort
+    for pod, node in decision.places if requester.nominates else ():
+        state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
+    until = decision.at + deferral.patience
+    improving = Improving(decision.id, until, decision.places, decision.preemption)
+    state.improvements.begin(requester.key, improving)
+    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
+    request = ImprovePlan(
+        requester.target,
+        decision.id,
+        tuple(deferral.asked.values()),
+        effort=effort.units - effort.spent,
+        shared=bool(context.demand.topology_key),
+        patience=deferral.patience,
+    )
+    return Decided(decision, (), improve=request)
+
+
+def _goes_on_improving(
+    state: State, requester: Requester, improving: Improving, helps: frozenset[Change], now: float
+) -> Decided:
+    """A change woke the demand, and it still does not fit: all else is decided when the wait ends."""
+    state.queue.wait(requester.key, helps, now)
+    state.queue.expect(requester.key, NO_CHANGES, improving.until, now)
+    decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
+    return Decided(replace(decision, preemption=improving.price), ())
+
+
 # --- and room is made ----------------------------------------------------------------------------
 
 
@@ -318,7 +383,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     plan, view = weighed.plans[0], context.view
     price = Preemption(leaving=anyway)
     if weighed.question is not None:
-        price = preemption_of(weighed.plans, weighed.question, anyway)
+        price = preemption_of(weighed.plans, weighed.question, anyway, now)
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     return replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),

@@ -15,9 +15,12 @@ from reprieve.model.formatting import amount, counted, listed
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.rejection_codes import Reason
-from reprieve.preemption.plan import Quality
+from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
+from reprieve.preemption.plan import Onward, Quality
 
-PlanQuality = Quality  # for reports, which know decisions and no plans
+# For reports, which know decisions and no plans.
+PlanQuality = Quality
+VictimsOnward = Onward
 
 MOST_REASONS = 20
 MOST_PLANS = 20
@@ -33,6 +36,7 @@ class Outcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     PREEMPTS = "Preempts"
     WAITING = "WaitsForVictims"
+    IMPROVING = "ImprovesPlan"  # its first plan is being improved, and nothing is written yet
     FITS = "FitsInPlace"
     ERROR = "Error"  # the scheduler failed; ``eviction`` has the reason
 
@@ -96,6 +100,7 @@ class Loser:
     broken: int
     lost_by: Because
     units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
+    quality: Quality | None = None  # None: not measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Preemption:
     leaving: int = 0  # pods that leave those nodes anyway
     giving_way: tuple[tuple[str, int], ...] = ()  # nodes, and how many pods have to leave each
     quality: Quality | None = None  # what it costs and how good that is known to be, if the search says so
+    onward: Onward | None = None  # where its victims would go; known if ``quality`` is
 
 
 # --- no room -------------------------------------------------------------------------------------
@@ -214,6 +220,8 @@ class Decision:
                 return f"{self.demand} goes to {listed(sorted(set(self.nodes)))}"
             case Outcome.PREEMPTS | Outcome.WAITING:
                 return self._waiting(self.nodes)
+            case Outcome.IMPROVING:
+                return improving_text(self)
             case Outcome.UNSCHEDULABLE:
                 return unschedulable_text(self)
             case Outcome.ERROR:
@@ -234,6 +242,7 @@ class Decision:
 class Decided:
     """A decision and what has to be done for it.
 
+    ``improve``: the first plan, to be improved beside the loop before it is carried out.
     ``found``: which nodes were rejected and why, for a demand that did not fit. It refers to the snapshot, so
     it is for those that read it at once and must not be kept.
     """
@@ -241,6 +250,7 @@ class Decided:
     decision: Decision
     effects: tuple[Effect, ...]
     found: Unplaceable | None = None
+    improve: ImprovePlan | None = None
 
 
 def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
@@ -282,6 +292,15 @@ def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     nodes = sorted(set(places))
     where = ", ".join(nodes) if len(nodes) <= _NODES_NAMED else counted(len(nodes), "node")
     return f"waits for room on {where}: {', '.join(parts) or 'no eviction is needed'}"
+
+
+def improving_text(decision: Decision) -> str:
+    """Nothing has happened yet, and all of it may change."""
+    room = decision.preemption
+    first = (
+        f"the first plan evicts {counted(room.pods, 'pod')}" if room is not None else "there is no plan yet"
+    )
+    return f"a better plan is searched for before any pod is evicted: {first} (decision {decision.id})"
 
 
 def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:

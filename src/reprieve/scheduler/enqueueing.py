@@ -18,7 +18,7 @@ from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.handover import reported_again
 from reprieve.scheduler.ledger.nominations import NominationReason
-from reprieve.scheduler.nomination_withdrawal import unreserve
+from reprieve.scheduler.nomination_withdrawal import move_nomination, unreserve
 from reprieve.scheduler.plan_driver import call_off, has_left, is_leaving, plan_anew, wake_others
 from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason_not_to_wait, reason_settled
 from reprieve.scheduler.plan_records import EndReason
@@ -31,11 +31,13 @@ from reprieve.scheduler.targets import pod_target
 
 def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> Iterable[Effect]:
     target, key = pod_target(pod), pod_key(pod)
-    before, was_on = state.world.pod(key), state.world.node_of(key)
+    before = state.world.pod(key)
+    was_on = state.world.node_of(key) if before is not None else ""
     changes = state.world.see(pod)
-    if Change.CLOCKS in changes:
+    if before is not None and Change.CLOCKS in changes:
         state.clock_began(scheduled_at(pod))
-    wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
+    if changes and state.queue:
+        wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
     known = state.world.pod(key)
     if known is not None and known is before:
         return ()  # an outdated sight, as a relist may bring it
@@ -58,7 +60,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         effects.extend(is_leaving(state, pod, now, is_new=before is None))
     if pod.spec.node_name:
         if state.synced and (before is None or not before.pod.spec.node_name):
-            effects.extend(unit_driver.joins(state, pod))
+            effects.extend(unit_driver.joins(state, pod, now))
         effects.extend(_has_its_node(state, before, known, now))
         return [*effects, *regroup(state, pod, now, changed=before is None)]
     if target in state.ledger.assumed:
@@ -74,7 +76,7 @@ def _has_its_node(
     The sight may come before the answer to the bind, and after a restart without any: both end here.
     """
     target, key = pod_target(known.pod), DemandKey.of_resize(known.pod)
-    resizes = state.resizes(key) if state.is_ours(known.pod) else None
+    resizes = state.resizes_of(known.pod) if state.is_ours(known.pod) else None
     waits = resizes is not None and resizes.is_waiting(known.pod)
     if not waits or state.ledger.parts.get(target) != key:
         yield from forget(state, target, now)
@@ -130,7 +132,7 @@ def _line_up(
     changed |= bool(faults) != (target in state.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
-        state.ledger.nominations.move(target)
+        move_nomination(state, target, left, now)
         yield from stand_in_line(state, left, now, changed=True)
     state.faults.pop(target, None)
     if faults:
@@ -146,10 +148,10 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     """Enqueues a demand, or removes it if it needs nothing any more.
 
     Many members of a group come, are bound and go together, and the demand of a group is made from all of
-    them: it is looked at once, when all events of the step are seen. While a plan or the eviction of a unit
-    is under way, it is looked at immediately: what is evicted next depends on which pods of a group wait.
+    them: it is looked at once, when all events of the step are seen. An eviction that an earlier event of
+    the step leads to does not depend on it: the last look before the first delete reads the demand itself.
     """
-    if key.kind is DemandKind.GROUP and not state.is_evicting():
+    if key.kind is DemandKind.GROUP:
         state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
     else:
         yield from _enqueue(state, key, now, changed=changed)

@@ -20,10 +20,11 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.eligibility import tolerating as tolerating_rule
+from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
-from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.search import CLUSTER, measured
 from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.decision import (
@@ -55,9 +56,12 @@ _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_POD
 # --- a plan --------------------------------------------------------------------------------------
 
 
-def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Preemption:
+def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: float) -> Preemption:
     """What the first plan costs, and why not the others."""
     plan = plans[0]
+    quality = plan.quality
+    if quality is None and question.policy.measures_disturbance:
+        quality = measured(question, plan, now)
     victims = _Victims(plan, question)
     criteria = [decided_by(plan, other, question.ranking) for other in plans[1 : MOST_PLANS + 1]]
     return Preemption(
@@ -74,7 +78,8 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int) -> Pr
         decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
         giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
-        quality=plan.quality,
+        quality=quality,
+        onward=onward(question, plan) if quality is not None else None,
     )
 
 
@@ -87,8 +92,9 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
+    cost = pods_disturbed(plan), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
-    return Loser(plan.domain, pods_disturbed(plan), highest, plan.broken, lost_by, units)
+    return Loser(plan.domain, *cost, lost_by, units, plan.quality)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,8 @@
 What is published is a view: it is valid until the next change.
 """
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -44,15 +45,16 @@ class Interner(Generic[T]):
         self._uses: list[int] = []
         self._unused = 0
 
-    def take(self, thing: T) -> int:
-        code = self.index.setdefault(thing, len(self.things))
-        if code == len(self.things):
-            self.things.append(thing)
-            self._uses.append(0)
-            self._unused += 1
-        self._unused -= not self._uses[code]
-        self._uses[code] += 1
-        return code
+    def take(self, things: Sequence[T]) -> list[int]:
+        for thing, uses in Counter(things).items():
+            code = self.index.setdefault(thing, len(self.things))
+            if code == len(self.things):
+                self.things.append(thing)
+                self._uses.append(0)
+                self._unused += 1
+            self._unused -= not self._uses[code]
+            self._uses[code] += uses
+        return [self.index[thing] for thing in things]
 
     def give_back(self, code: int) -> None:
         self._uses[code] -= 1
@@ -75,29 +77,32 @@ class Interner(Generic[T]):
 
 
 class GrowingColumn(Generic[T]):
-    """One thing for each row that is in use; the others have ``nothing``, whose code is always 0."""
+    """One thing for each row; rows that are not in use have ``nothing``, whose code is always 0."""
 
     def __init__(self, nothing: T) -> None:
         self.interner: Interner[T] = Interner()
-        self.interner.take(nothing)
+        self.interner.take([nothing])
         self._codes = np.zeros(0, np.int64)
-        self._in_use: set[int] = set()
 
-    def set(self, row: int, thing: T) -> None:
-        self.clear(row)
-        self._codes = grown(self._codes, row + 1)
-        self._codes[row] = self.interner.take(thing)
-        self._in_use.add(row)
+    def set(self, rows: Sequence[int], things: Sequence[T]) -> None:
+        """Each of different rows gets one thing."""
+        self._codes = grown(self._codes, max(rows) + 1)
+        before = self._codes[rows].tolist()
+        self._codes[rows] = self.interner.take(things)
+        self._give_back(before)
 
     def clear(self, row: int) -> None:
-        if row in self._in_use:
-            self._in_use.remove(row)
-            self.interner.give_back(int(self._codes[row]))
+        if row < len(self._codes):
+            code = int(self._codes[row])
             self._codes[row] = 0
-            if self.interner.is_wasteful():
-                renumbered = self.interner.compact()
-                in_use = np.fromiter(self._in_use, np.int64)
-                self._codes[in_use] = renumbered[self._codes[in_use]]
+            self._give_back([code])
+
+    def _give_back(self, codes: Iterable[int]) -> None:
+        """The code 0 is never given back, so that it lasts whether or not rows have it."""
+        for code in filter(None, codes):
+            self.interner.give_back(code)
+        if self.interner.is_wasteful():
+            self._codes = self.interner.compact()[self._codes]
 
     def view(self, size: int) -> Column[T]:
         self._codes = grown(self._codes, size)
@@ -114,15 +119,21 @@ class GrowingRelation(Generic[T]):
         self._size = 0
         self._positions: dict[int, set[int]] = {}
 
-    def set(self, row: int, things: Iterable[T]) -> None:
-        self.clear(row)
-        for thing in things:
-            self._rows = grown(self._rows, self._size + 1)
-            self._codes = grown(self._codes, self._size + 1)
-            self._rows[self._size] = row
-            self._codes[self._size] = self.interner.take(thing)
-            self._positions.setdefault(row, set()).add(self._size)
-            self._size += 1
+    def set(self, rows: Sequence[int], things: Sequence[Collection[T]]) -> None:
+        """Each row gets any number of things."""
+        for row, these in zip(rows, things, strict=True):
+            if row in self._positions:
+                self.clear(row)
+            if these:
+                self._append(row, these)
+
+    def _append(self, row: int, things: Collection[T]) -> None:
+        start, self._size = self._size, self._size + len(things)
+        self._rows = grown(self._rows, self._size)
+        self._codes = grown(self._codes, self._size)
+        self._rows[start : self._size] = row
+        self._codes[start : self._size] = self.interner.take([*things])
+        self._positions[row] = {*range(start, self._size)}
 
     def clear(self, row: int) -> None:
         for position in sorted(self._positions.pop(row, ()), reverse=True):

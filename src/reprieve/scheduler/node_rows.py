@@ -1,6 +1,7 @@
-"""The nodes of the mirror: what they are, how full they are, and which pods are on them, by row."""
+"""The nodes of the mirror: what they are, how full they are, and which pods are on them, by row.
 
-from bisect import insort
+How full a node is follows from the pods on it; it is added up when it is next looked at.
+"""
 
 import numpy as np
 
@@ -13,8 +14,6 @@ from reprieve.model.score_cache import ScoreCache
 from reprieve.model.snapshot import CachedScores
 from reprieve.scheduler.growable_columns import grown, published
 
-Weight = tuple[Ints, Ints]  # what a pod requests, and what it counts as when nodes are compared
-
 
 class NodeRows:
     """Rows have no gaps: when a node goes, the last one takes its row."""
@@ -22,7 +21,7 @@ class NodeRows:
     def __init__(self) -> None:
         self.objects: list[Node] = []
         self.rows: dict[str, int] = {}
-        self.on_node: list[list[tuple[Importance, int]]] = []
+        self.on_node: list[list[tuple[Importance, int]]] = []  # in order as soon as they are counted
         self._allocatable = np.zeros((0, 0), np.int64)
         self._requested = np.zeros((0, 0), np.int64)
         self._nonzero = np.zeros((2, 0), np.int64)
@@ -30,6 +29,7 @@ class NodeRows:
         self._height = 0  # of the fullest node, or more
         self._touched = np.zeros(0, np.int64)  # when the numbers of a row last changed
         self._touches = 0
+        self._uncounted: set[int] = set()  # rows of nodes where pods came or left
         self._scores = ScoreCache()
         self._table: Nodes | None = None
         self._changed: dict[int, Node] = {}
@@ -91,6 +91,10 @@ class NodeRows:
         self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
         self.objects.pop()
         self.on_node.pop()
+        self._uncounted.discard(row)
+        if last in self._uncounted:
+            self._uncounted.remove(last)
+            self._uncounted.add(row)
         if row != last:
             self.rows[self.objects[row].metadata.name] = row
         self._scores.clear()
@@ -103,31 +107,33 @@ class NodeRows:
 
     # --- the pods on them ---
 
-    def enter(self, row: int, pod: int, rank: Importance, weight: Weight) -> None:
-        insort(self.on_node[row], (rank, pod))
-        self._weigh(row, weight, 1)
-        self._write_slots(row)
+    def enter(self, row: int, pod: int, rank: Importance) -> None:
+        self.on_node[row].append((rank, pod))
+        self._uncounted.add(row)
 
-    def leave(self, row: int, pod: int, rank: Importance, weight: Weight) -> None:
+    def leave(self, row: int, pod: int, rank: Importance) -> None:
         self.on_node[row].remove((rank, pod))
-        self._weigh(row, weight, -1)
-        self._write_slots(row)
+        self._uncounted.add(row)
 
-    def _weigh(self, row: int, weight: Weight, sign: int) -> None:
-        self._touch(row)
-        requests, nonzero = weight
-        self._requested[:, row] += sign * requests
-        self._nonzero[:, row] += sign * nonzero
+    def count(self, requests: Ints, nonzero: Ints) -> None:
+        """Adds up the pods of the nodes where they changed. [resource, pod] what each pod requests."""
+        for row in self._uncounted:
+            self.on_node[row].sort()
+            there = [pod for _, pod in self.on_node[row]]
+            self._write_slots(row, there)
+            np.add.reduce(requests[:, there], axis=1, out=self._requested[:, row])
+            np.add.reduce(nonzero[:, there], axis=1, out=self._nonzero[:, row])
+            self._touch(row)
+        self._uncounted.clear()
 
-    def _write_slots(self, row: int) -> None:
-        pods = self.on_node[row]
+    def _write_slots(self, row: int, pods: list[int]) -> None:
         height, width = self._slots.shape
         if len(pods) > height:
             taller = np.full((max(len(pods), 2 * height), width), NO_POD, np.int64)
             taller[:height] = self._slots
             self._slots = taller
         self._height = max(self._height, len(pods))
-        self._slots[: len(pods), row] = [pod for _, pod in pods]
+        self._slots[: len(pods), row] = pods
         self._slots[len(pods) :, row] = NO_POD
 
     # --- looking at them ---

@@ -9,16 +9,30 @@ from collections.abc import Iterable
 
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
 
 def withdraw_nominations(state: State, key: DemandKey, now: float) -> tuple[Effect, ...]:
-    """All nominations of a demand end; the calls that clear what its pods show."""
-    pods = [nomination.pod for nomination in state.ledger.nominated(key)]
-    unreserve(state, pods, key, now)
-    return tuple(Nominate(pod, "") for pod in pods)
+    """All nominations of a demand end; the calls that clear what its pods show.
+
+    The room of a first plan was never written down, so that there is nothing to clear.
+    """
+    waiting = state.ledger.nominated(key)
+    unreserve(state, [nomination.pod for nomination in waiting], key, now)
+    written = (nomination for nomination in waiting if nomination.reason is not NominationReason.FIRST_PLAN)
+    return tuple(Nominate(nomination.pod, "") for nomination in written)
+
+
+def move_nomination(state: State, pod: Target, left: DemandKey, now: float) -> None:
+    """A pod became part of another demand, and keeps the room that was written down for it."""
+    nomination = state.ledger.nominations.of(pod)
+    if nomination is not None and nomination.reason is NominationReason.FIRST_PLAN:
+        unreserve(state, [pod], left, now)
+    else:
+        state.ledger.nominations.move(pod)
 
 
 def unreserve(state: State, pods: Iterable[Target], key: DemandKey, now: float) -> None:

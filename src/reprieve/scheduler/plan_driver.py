@@ -27,6 +27,7 @@ from reprieve.scheduler.handover import (
     vanished,
 )
 from reprieve.scheduler.last_look import last_look
+from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.nomination_withdrawal import (
     lingering_nominations,
     not_cleared,
@@ -188,7 +189,11 @@ def gives_no_room(state: State, target: Target, now: float) -> Iterator[Effect]:
 
 def lost_room(state: State, node: str, now: float) -> Iterator[Effect]:
     """A node is gone: demands that wait for room on it plan anew."""
-    for key in dict.fromkeys(state.ledger.parts[one.pod] for one in state.ledger.nominations.on(node)):
+    there = state.ledger.nominations.on(node)
+    first = [one.pod for one in there if one.reason is NominationReason.FIRST_PLAN]
+    for pod in first:  # it is planned anew when its plan is improved, or its patience ends
+        state.ledger.nominations.withdraw(pod)
+    for key in dict.fromkeys(state.ledger.parts[one.pod] for one in there if one.pod not in first):
         yield from plan_anew(state, key, EndReason.NODE_GONE, now)
 
 
@@ -201,8 +206,10 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     """The demand has its place, is gone, or must plan anew: what was not sent yet is not sent.
 
     A whole unit whose first delete was sent is finished without the plan, and keeps its marks.
+    Nor is it waited for an improvement of its first plan any more.
     Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
     """
+    state.improvements.end(key)
     if not state.ledger.nominations and state.plans.of(key) is None:
         return ()
     withdrawn = withdraw_nominations(state, key, now)

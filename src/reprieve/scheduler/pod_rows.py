@@ -1,8 +1,13 @@
-"""The pods of the mirror in growing columns: a row each, for as long as the pod is known."""
+"""The pods of the mirror in growing columns: a row each, for as long as the pod is known.
+
+Columns are written for many pods at once: thousands come together when a cluster is seen for the first time.
+"""
+
+from itertools import compress
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Ints, Mask, matrix
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
@@ -10,7 +15,7 @@ from reprieve.model.pods import LabelSet, MatchingKey, Pods, is_static
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.scheduled_times import scheduled_at
-from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, WeightedPodTerm
+from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, grown, published
 
 PodKey = tuple[str, str]  # namespace, name
@@ -28,8 +33,10 @@ class PodRows:
         self.rows: dict[PodKey, int] = {}
         self.with_volumes: set[int] = set()
         self._free: list[int] = []
-        self._requests = np.zeros((0, 0), np.int64)
-        self._nonzero = np.zeros((2, 0), np.int64)
+        self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
+        self._axis = ResourceAxis(())
+        self.requests = np.zeros((0, 0), np.int64)  # as all columns, valid after ``write``
+        self.nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
         self._start = np.zeros(0, np.float64)
         self._scheduled = np.zeros(0, np.float64)
@@ -55,39 +62,38 @@ class PodRows:
         """How many rows there are, free ones included."""
         return len(self.compiled)
 
-    def requests(self, row: int) -> Ints:
-        return self._requests[:, row]
-
-    def nonzero(self, row: int) -> Ints:
-        return self._nonzero[:, row]
-
     def widen(self, axis: ResourceAxis) -> None:
         """The axis has new resources: no pod has requested them so far."""
-        missing = len(axis.names) - len(self._requests)
-        nothing = np.zeros((missing, self._requests.shape[1]), np.int64)
-        self._requests = np.concatenate([self._requests, nothing])
+        missing = len(axis.names) - len(self.requests)
+        nothing = np.zeros((missing, self.requests.shape[1]), np.int64)
+        self.requests = np.concatenate([self.requests, nothing])
+        self._axis = axis
         self._table = None
 
     def resources_in_use(self) -> Mask:
         """[resource] whether any pod requests it."""
-        requested: Mask = np.logical_or.reduce(self._requests[:, list(self.rows.values())], axis=1)
+        self.write()
+        requested: Mask = np.logical_or.reduce(self.requests[:, list(self.rows.values())], axis=1)
         return requested
 
     def keep_resources(self, kept: Mask) -> None:
-        self._requests = self._requests[kept]
+        self.write()
+        self.requests = self.requests[kept]
+        self._axis = ResourceAxis(tuple(compress(self._axis.names, kept)))
         self._table = None
 
-    def add(self, key: PodKey, compiled: CompiledPod, axis: ResourceAxis) -> int:
+    def add(self, key: PodKey, compiled: CompiledPod) -> int:
         row = self._free.pop() if self._free else len(self.compiled)
         if row == len(self.compiled):
             self.compiled.append(compiled)
-            self._make_room(row + 1)
         self.rows[key] = row
-        self._write(row, compiled, axis)
+        self.change(row, compiled)
         return row
 
-    def change(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
-        self._write(row, compiled, axis)
+    def change(self, row: int, compiled: CompiledPod) -> None:
+        self.compiled[row] = compiled
+        self._unwritten[row] = None
+        self._table = None
 
     def note(self, row: int, compiled: CompiledPod) -> None:
         """The object changed in nothing that a column shows."""
@@ -95,6 +101,7 @@ class PodRows:
 
     def drop(self, key: PodKey) -> None:
         row = self.rows.pop(key)
+        self._unwritten.pop(row, None)
         self._namespaces.clear(row)
         self._labels.clear(row)
         self._classes.clear(row)
@@ -110,41 +117,57 @@ class PodRows:
         self._table = None
 
     def _make_room(self, size: int) -> None:
-        self._requests = grown(self._requests, size)
-        self._nonzero = grown(self._nonzero, size)
+        self.requests = grown(self.requests, size)
+        self.nonzero = grown(self.nonzero, size)
         self._priority = grown(self._priority, size)
         self._start = grown(self._start, size)
         self._scheduled = grown(self._scheduled, size)
         self._terminating = grown(self._terminating, size)
         self._static = grown(self._static, size)
 
-    def _write(self, row: int, compiled: CompiledPod, axis: ResourceAxis) -> None:
-        shape = compiled.shape
-        self.compiled[row] = compiled
-        self._requests[:, row] = 0
-        for name, amount in shape.requests:
-            self._requests[axis.names.index(name), row] = amount
-        self._nonzero[:, row] = shape.nonzero_cpu, shape.nonzero_memory
-        self._priority[row] = compiled.pod.spec.priority or 0
-        self._start[row] = start_of(compiled.pod)
-        self._scheduled[row] = scheduled_at(compiled.pod)
-        self._classes.set(row, compiled.pod.spec.priority_class_name)
-        self._groups.set(row, group_key(compiled.pod))
-        self._terminating[row] = compiled.pod.metadata.deletion_timestamp is not None
-        self._static[row] = is_static(compiled.pod.metadata)
-        self._namespaces.set(row, shape.namespace)
-        self._labels.set(row, (shape.namespace, shape.labels))
-        self._ports.set(row, shape.ports)
-        self._affinity.set(row, shape.affinity)
-        self._anti_affinity.set(row, shape.anti_affinity)
-        self._preferred.set(row, shape.preferred_pods)
-        self._claims.set(row, ((shape.namespace, claim) for claim in shape.claims))
-        self._disks.set(row, shape.disks)
-        if shape.claims or shape.inline_volumes:
-            self.with_volumes.add(row)
-        else:
-            self.with_volumes.discard(row)
-        self._table = None
+    def write(self) -> None:
+        """Brings the columns up to date, in the order in which pods came and changed."""
+        rows = [*self._unwritten]
+        if not rows:
+            return
+        self._unwritten = {}
+        self._make_room(len(self.compiled))
+        self._write_pods(rows, [self.compiled[row].pod for row in rows])
+        self._write_shapes(rows, [self.compiled[row].shape for row in rows])
+
+    def _write_pods(self, rows: list[int], pods: list[Pod]) -> None:
+        self._priority[rows] = [pod.spec.priority or 0 for pod in pods]
+        self._start[rows] = [*map(start_of, pods)]
+        self._scheduled[rows] = [*map(scheduled_at, pods)]
+        self._terminating[rows] = [pod.metadata.deletion_timestamp is not None for pod in pods]
+        self._static[rows] = [is_static(pod.metadata) for pod in pods]
+        self._classes.set(rows, [pod.spec.priority_class_name for pod in pods])
+        self._groups.set(rows, [*map(group_key, pods)])
+
+    def _write_shapes(self, rows: list[int], shapes: list[Shape]) -> None:
+        self.requests[:, rows] = self._requests_of(shapes)
+        self.nonzero[0, rows] = [shape.nonzero_cpu for shape in shapes]
+        self.nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
+        self._namespaces.set(rows, [shape.namespace for shape in shapes])
+        self._labels.set(rows, [(shape.namespace, shape.labels) for shape in shapes])
+        self._ports.set(rows, [shape.ports for shape in shapes])
+        self._affinity.set(rows, [shape.affinity for shape in shapes])
+        self._anti_affinity.set(rows, [shape.anti_affinity for shape in shapes])
+        self._preferred.set(rows, [shape.preferred_pods for shape in shapes])
+        claims = [[(shape.namespace, claim) for claim in shape.claims] for shape in shapes]
+        self._claims.set(rows, claims)
+        self._disks.set(rows, [shape.disks for shape in shapes])
+        self.with_volumes.difference_update(rows)
+        self.with_volumes.update(
+            row for row, shape in zip(rows, shapes, strict=True) if shape.claims or shape.inline_volumes
+        )
+
+    def _requests_of(self, shapes: list[Shape]) -> Ints:
+        """[resource, pod]; pods of one template share one shape, which is read once."""
+        distinct = {id(shape): shape for shape in shapes}
+        numbers = {known: number for number, known in enumerate(distinct)}
+        amounts = matrix([dict(shape.requests) for shape in distinct.values()], self._axis.names)
+        return amounts[:, [numbers[id(shape)] for shape in shapes]]
 
     def table(self) -> Pods:
         """Read-only columns of all rows, valid until the next change."""
@@ -152,7 +175,12 @@ class PodRows:
             self._table = self._publish()
         return self._table
 
+    def withdraw(self) -> None:
+        """The next table is made anew."""
+        self._table = None
+
     def _publish(self) -> Pods:
+        self.write()
         size = len(self.compiled)
         self._note_terms()
         return Pods(
@@ -160,8 +188,8 @@ class PodRows:
             rows=self.rows,
             namespaces=self._namespaces.view(size),
             labels=self._labels.view(size),
-            requests=published(self._requests, size),
-            nonzero=published(self._nonzero, size),
+            requests=published(self.requests, size),
+            nonzero=published(self.nonzero, size),
             priority=published(self._priority, size),
             start=published(self._start, size),
             scheduled=published(self._scheduled, size),

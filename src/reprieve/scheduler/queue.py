@@ -80,6 +80,9 @@ class Queue:
         self._expecting: set[DemandKey] = set()  # demands that may be decided before their backoff is over
         self._tickets = 0
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def __iter__(self) -> Iterator[DemandKey]:
         yield from self._entries
 

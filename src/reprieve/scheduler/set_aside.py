@@ -6,7 +6,18 @@ Of an object only the latest version is kept. What an event means is not known h
 from dataclasses import dataclass
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.events import Done, Event, EvictionsRead, Failed, Gone, Seen, Synced, Unknown, Unread
+from reprieve.model.events import (
+    Done,
+    Event,
+    EvictionsRead,
+    Failed,
+    Gone,
+    PlanImproved,
+    Seen,
+    Synced,
+    Unknown,
+    Unread,
+)
 from reprieve.supervision.quarantine import Quarantine, SetAside
 
 _Key = tuple[str, str, str] | Effect  # kind, namespace and name of an object, or the effect that was answered
@@ -74,6 +85,8 @@ def target_of(event: Event) -> Target | None:
             return target
         case Done(effect) | Failed(effect) | Unknown(effect):
             return effect.target
+        case PlanImproved(demand):
+            return demand
         case Synced() | EvictionsRead():
             return None
 
@@ -81,5 +94,7 @@ def target_of(event: Event) -> Target | None:
 def _key_of(event: Event) -> _Key | None:
     if isinstance(event, Done | Failed | Unknown):
         return event.effect
+    if isinstance(event, PlanImproved):
+        return (PlanImproved.__name__, "", event.id)
     target = target_of(event)
     return (target.kind, target.namespace, target.name) if target is not None else None

@@ -13,6 +13,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
+from reprieve.scheduler.checkpoint_reports import CheckpointReports
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     NotYet,
@@ -25,10 +26,11 @@ from reprieve.scheduler.equivalence import RememberedRefusal
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
+from reprieve.scheduler.improvements import Improvements
 from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
-from reprieve.scheduler.ledger.unit_evictions import UnitPod
+from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
@@ -54,12 +56,16 @@ class State:
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
+        self.improvements = Improvements()
         self.plan_log = PlanLog()
         self.faults: dict[Target, str] = {}  # pods whose spec cannot be honoured
         self.reporter = StatusReporter()
         self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
         self.refused_reports = RefusedReports()
+        self.checkpoint_reports = CheckpointReports(
+            active=any(policy.counts_lost_work for policy in settings.policies.values())
+        )
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.evictions = RecentEvictions(settings.longest_eviction_window)
@@ -79,7 +85,7 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            counts = self.evictions, self.chains
+            counts = self.evictions, self.chains, self.improvements
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
         self._now = now
@@ -156,6 +162,12 @@ class State:
         gone = not self.world.node_of((pod.namespace, pod.name))
         return gone or one.is_refused_for_good or self.ledger.terminating.is_stuck(pod)
 
+    def is_past(self, one: UnitPod, now: float) -> bool:
+        """Whether a pod that is shown with a node only now got it after this pod of its unit was deleted."""
+        terminating = self.ledger.terminating
+        may_be_behind = not terminating.has_lasted(one.pod, BEHIND_SECONDS, now)
+        return self.is_over(one) and not (terminating.is_stuck(one.pod) and may_be_behind)
+
     def charged_victims(self) -> set[Target]:
         """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
         return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
@@ -163,7 +175,10 @@ class State:
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""
         known = self.world.pod(key.object) if key.kind is DemandKind.RESIZE else None
-        policy = self.settings.policies.get(known.pod.spec.scheduler_name) if known is not None else None
+        return self.resizes_of(known.pod) if known is not None else None
+
+    def resizes_of(self, pod: Pod) -> Resizes | None:
+        policy = self.settings.policies.get(pod.spec.scheduler_name)
         return policy.resizes if policy is not None else None
 
     def forbidden(self, key: DemandKey, pod: Pod, node: Node) -> str:

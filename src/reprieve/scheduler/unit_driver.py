@@ -6,6 +6,7 @@ where its predecessor died. Plans are not known here.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from reprieve.model.effects import Effect, Evict, SetCondition, Target
 from reprieve.model.formatting import listed
@@ -116,13 +117,17 @@ def _evicted(state: State, one: UnitPod, now: float) -> Iterator[Effect]:
         yield call
 
 
-def joins(state: State, pod: Pod) -> Iterator[Effect]:
-    """A pod is shown with a node for the first time: is it part of a unit that is being evicted?"""
+def joins(state: State, pod: Pod, now: float) -> Iterator[Effect]:
+    """A pod is shown with a node for the first time: is it part of a unit that is being evicted?
+
+    A pod that this scheduler has placed got its node when the unit held it no longer.
+    """
     units, target = state.ledger.unit_evictions, pod_target(pod)
     if not len(units) or target in units or not _may_go(state, pod):
         return
     unit, group = state.unit_of(group_key(pod)), group_key(pod)
-    if unit is None or group is None or not units.admits(unit, state.is_over):
+    is_too_late = state.is_over if target in state.ledger.assumed else partial(state.is_past, now=now)
+    if unit is None or group is None or not units.admits(unit, is_too_late):
         return
     text = next(units.left(unit)).mark
     one = UnitPod(target, unit, group, text)

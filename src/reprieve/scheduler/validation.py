@@ -12,9 +12,11 @@ from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, is_marked, mark
+from reprieve.scheduler.improvements import Improving
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.ledger.unit_evictions import DeleteState
+from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -56,11 +58,12 @@ def _assumed_pods_wait_to_be_seen(state: State) -> Iterator[Broken]:
 
 def _pods_count_where_they_are_shown_or_assumed(state: State) -> Iterator[Broken]:
     for pod in state.world.pods():
-        target = pod_target(pod)
-        node = pod.spec.node_name or state.ledger.assumed.node_of(target)
-        counted = state.world.node_of((target.namespace, target.name))
+        node = pod.spec.node_name or state.ledger.assumed.node_of(pod_target(pod))
+        counted = state.world.node_of(pod_key(pod))
         if counted != (node if state.world.has_node(node) else ""):
-            yield Broken(target, f"it counts on node {counted!r}, and is shown or assumed on {node!r}")
+            yield Broken(
+                pod_target(pod), f"it counts on node {counted!r}, and is shown or assumed on {node!r}"
+            )
 
 
 def _volume_steps_belong_to_promises(state: State) -> Iterator[Broken]:
@@ -87,18 +90,21 @@ def _is_in_its_state(assumed: Assumed) -> Iterator[Broken]:
 
 
 def _pods_to_serve_are_known_and_remembered(state: State) -> Iterator[Broken]:
-    for pod, demand in state.ledger.parts:
+    parts = state.ledger.parts
+    members = {demand: parts.pods(demand) for demand in parts.demands()}
+    in_line = {demand for demand in members if _is_in_line(state, demand)}
+    for pod, demand in parts:
         if _known(state, pod) is None:
             yield Broken(pod, f"it is part of {demand}, and not known")
-        elif pod not in state.ledger.parts.pods(demand):
+        elif pod not in members[demand]:
             yield Broken(pod, f"it is part of {demand}, which does not know it")
-        elif pod not in state.ledger.assumed and not _is_in_line(state, demand):
+        elif demand not in in_line and pod not in state.ledger.assumed:
             yield Broken(pod, f"it waits, and nothing will look at {demand}: {state.queue.standing(demand)}")
     for pod in state.faults:
-        if pod not in state.ledger.parts:
+        if pod not in parts:
             yield Broken(pod, "its fault is remembered, and it is part of no demand")
     for demand in state.queue:
-        if not state.ledger.parts.pods(demand):
+        if not parts.has(demand):
             yield Broken(demand, "it is in the queue, and no pod is part of it")
 
 
@@ -117,6 +123,12 @@ def _nominated_pods_wait_for_a_reason(state: State) -> Iterator[Broken]:
             state.plans.of(demand), nomination
         ):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, and no plan makes that room")
+        elif nomination.reason is NominationReason.FIRST_PLAN and not _waits_for(
+            state.improvements.of(demand), nomination
+        ):
+            yield Broken(
+                nomination.pod, f"{nomination.node} is reserved, and no first plan is being improved"
+            )
         elif nomination.reason is not NominationReason.SHOWN and not state.world.has_node(nomination.node):
             yield Broken(nomination.pod, f"it is nominated to {nomination.node}, which is gone")
         elif nomination not in state.ledger.nominations.on(nomination.node):
@@ -125,6 +137,21 @@ def _nominated_pods_wait_for_a_reason(state: State) -> Iterator[Broken]:
 
 def _makes_room(plan: Handover | None, nomination: Nomination) -> bool:
     return plan is not None and (nomination.pod, nomination.node) in plan.places
+
+
+def _waits_for(improving: Improving | None, nomination: Nomination) -> bool:
+    return improving is not None and (nomination.pod, nomination.node) in improving.places
+
+
+def _first_plans_wait_in_the_queue(state: State) -> Iterator[Broken]:
+    for demand, improving in state.improvements:
+        standing = state.queue.standing(demand)
+        if standing is None:
+            yield Broken(demand, "its first plan is being improved, and it is not in the queue")
+        elif state.plans.of(demand) is not None:
+            yield Broken(demand, "its first plan is being improved, and another is carried out")
+        elif standing is Standing.HELD or (standing is Standing.GATED and state.synced):
+            yield Broken(demand, f"it is {standing}, and nothing ends the improvement {improving.id}")
 
 
 def _lingering_nominations_are_of_known_pods(state: State) -> Iterator[Broken]:
@@ -185,13 +212,15 @@ def _counts_as_terminating(state: State, target: Target) -> bool:
 
 
 def _marks_are_those_that_are_shown(state: State) -> Iterator[Broken]:
-    for pod in state.world.pods():
-        target = pod_target(pod)
-        if is_marked(pod) != state.ledger.victims.is_marked(target):
-            yield Broken(target, f"it shows a mark: {is_marked(pod)}; the ledger says otherwise")
-    for target in state.ledger.victims.marked:
+    shown = {pod_target(pod) for pod in state.world.pods() if is_marked(pod)}
+    remembered = state.ledger.victims.marked
+    for target in sorted(shown - remembered):
+        yield Broken(target, "it shows a mark: True; the ledger says otherwise")
+    for target in sorted(remembered - shown):
         if target.kind == "Pod" and _known(state, target) is None:
             yield Broken(target, "its mark is remembered, and it is not known")
+        elif target.kind == "Pod":
+            yield Broken(target, "it shows a mark: False; the ledger says otherwise")
         group = state.world.groups.group((target.namespace, target.name))
         if target.kind != "Pod" and (group is None or group.metadata.uid != target.uid):
             yield Broken(target, "its mark is remembered, and it is not known")
@@ -221,7 +250,7 @@ def _budgets_wait_for_pods_that_leave(state: State) -> Iterator[Broken]:
 def _known(state: State, target: Target) -> Pod | None:
     """The pod as it was last shown; None if it is gone, or if a namesake has taken its place."""
     known = state.world.pod((target.namespace, target.name))
-    return known.pod if known is not None and pod_target(known.pod) == target else None
+    return known.pod if known is not None and known.pod.metadata.uid == target.uid else None
 
 
 RULES: tuple[Rule, ...] = (
@@ -230,6 +259,7 @@ RULES: tuple[Rule, ...] = (
     _volume_steps_belong_to_promises,
     _pods_to_serve_are_known_and_remembered,
     _nominated_pods_wait_for_a_reason,
+    _first_plans_wait_in_the_queue,
     _lingering_nominations_are_of_known_pods,
     _plans_are_carried_out_for_demands,
     _victims_are_of_plans,

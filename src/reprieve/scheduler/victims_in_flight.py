@@ -15,6 +15,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand
 from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.least_disturbance.deferral import not_at_all
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.pod_by_pod import FindCandidates
 from reprieve.preemption.policy import Policy
@@ -32,15 +33,19 @@ def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> lis
     """No further pod is disturbed if victims in flight are enough.
 
     If they are not, they count as gone, so that plans are compared by what else they cost; the best of these
-    then names the victims in flight that it needs.
+    then names the victims in flight that it needs. Among victims that go anyway, none is worth a search.
     """
-    found = candidates(_evicting_only(question, in_flight), now)
+    found = candidates(_unimproved(_evicting_only(question, in_flight)), now)
     if isinstance(found, NoPlan):
         gone = _evictable(question, in_flight, now)
         found = candidates(replace(question, view=without(question.view, gone), most=1), now)
         if not isinstance(found, NoPlan):
-            found = candidates(_as_planned(question, best(question, found), gone), now)
+            found = candidates(_unimproved(_as_planned(question, best(question, found), gone)), now)
     return candidates(question, now) if isinstance(found, NoPlan) else list(map(_unproved, found))
+
+
+def _unimproved(question: Question) -> Question:
+    return replace(question, policy=replace(question.policy, improving=not_at_all))
 
 
 def _unproved(plan: Plan) -> Plan:

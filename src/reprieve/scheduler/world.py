@@ -6,7 +6,7 @@ which sights are new, since only the mirror knows which are outdated. The ledger
 Neither knows queues or decisions; the world says what a change could mean to the demands that wait.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import compress
 
 import numpy as np
@@ -57,6 +57,8 @@ from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.volumes import StorageMirror
 
 NONE: Changes = frozenset()
+_ARRIVED: Changes = frozenset({Change.POD_ARRIVED})
+_LEFT: Changes = frozenset({Change.POD_LEFT})
 _MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are looked for
 
 
@@ -199,8 +201,8 @@ class World:
         return self._drop_pod(key)
 
     def _add_pod(self, key: PodKey, compiled: CompiledPod) -> Changes:
-        self._widen(name for name, _ in compiled.shape.requests)
-        row = self._pods.add(key, compiled, self._axis)
+        self._widen(dict(compiled.shape.requests))
+        row = self._pods.add(key, compiled)
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
         self._pods_changed(compiled)
@@ -215,8 +217,8 @@ class World:
         else:
             # It leaves with its old weight and rank and comes back with the new ones.
             self._move(row, NOWHERE)
-            self._widen(name for name, _ in new.shape.requests)
-            self._pods.change(row, new, self._axis)
+            self._widen(dict(new.shape.requests))
+            self._pods.change(row, new)
             self.groups.leave(group_key(old.pod), key)
             self.groups.join(group_key(new.pod), key)
             self._pods_changed(old)
@@ -238,7 +240,7 @@ class World:
     def _drop_pod(self, key: PodKey) -> Changes:
         row = self._pods.rows[key]
         compiled = self._pods.compiled[row]
-        changes = frozenset({Change.POD_LEFT}) if self._where[row] != NOWHERE else NONE
+        changes = _LEFT if self._where[row] != NOWHERE else NONE
         self._move(row, NOWHERE)
         self._miss(key, "")
         changes |= self._has_left(compiled.pod)
@@ -272,25 +274,24 @@ class World:
         self._move(row, after)
         if before == after:
             return NONE
-        left = {Change.POD_LEFT} if before != NOWHERE else set()
-        arrived = {Change.POD_ARRIVED} if after != NOWHERE else set()
-        return frozenset(left | arrived)
+        if before == NOWHERE:
+            return _ARRIVED
+        return _LEFT if after == NOWHERE else _LEFT | _ARRIVED
 
     def _move(self, row: int, node: int) -> None:
         before = int(self._where[row])
         if before == node:
             return
-        weight = self._pods.requests(row), self._pods.nonzero(row)
         rank = importance(self._pods.compiled[row].pod)
         if before != NOWHERE:
-            self._nodes.leave(before, row, rank, weight)
+            self._nodes.leave(before, row, rank)
         if node != NOWHERE:
-            self._nodes.enter(node, row, rank, weight)
+            self._nodes.enter(node, row, rank)
         self._where[row] = node
 
     def _miss(self, key: PodKey, name: str) -> None:
         """Notes which node a pod will be on as soon as that is known; none, if it needs none."""
-        before = self._missed.pop(key, "")
+        before = self._missed.pop(key, "") if self._missed else ""
         if before:
             self._homeless[before].remove(key)
             if not self._homeless[before]:
@@ -305,10 +306,10 @@ class World:
         if self._namespaces is not None and compiled.shape.namespace not in self._namespaces.labels:
             self._namespaces = None
 
-    def _widen(self, resources: Iterable[str]) -> None:
-        axis = self._axis.extended(resources)
-        if axis == self._axis:
+    def _widen(self, resources: Collection[str]) -> None:
+        if self._axis.has(resources):
             return
+        axis = self._axis.extended(resources)
         new = axis.names[len(self._axis.names) :]
         if len(axis.names) > _MANY_RESOURCES:
             self._forget_resources()
@@ -429,8 +430,19 @@ class World:
 
     # --- publishing ---
 
+    def withdraw(self) -> None:
+        """What was published is a view, which no copy of the world can share."""
+        self.write_columns()
+        self._pods.withdraw()
+
+    def write_columns(self) -> None:
+        """Brings the columns up to date, for all that changed since."""
+        self._pods.write()
+        self._nodes.count(self._pods.requests, self._pods.nonzero)
+
     def snapshot(self) -> Snapshot:
         """The cluster now, promises included. Valid until the next change."""
+        self.write_columns()
         pods, nodes = self._pods.table(), self._nodes.table()
         if self._storage is None:
             self._storage = self._storage_mirror.storage(self._all(STORAGE_KINDS), self._assumed.steps())

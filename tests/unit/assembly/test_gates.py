@@ -306,10 +306,20 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
     assert taken(*world, search="LeastDisturbance") == ["cheap-0", "cheap-1"]
     order = ["Pods", "HighestPriority"]
     assert taken(*world, search="LeastDisturbance", disturbance=order) == ["dear"]
-    (decision,) = decided(*world, search="LeastDisturbance", disturbance=order)
+    stage = played(*world, search="LeastDisturbance", disturbance=order)
+    stage.improve()
+    improving, decision = stage.decisions
+    assert (improving.outcome, decision.outcome) == (Outcome.IMPROVING, Outcome.PREEMPTS)
     assert decision.preemption is not None and decision.preemption.quality is not None
     assert dict(decision.preemption.quality.cost) == {"Pods": 1, "HighestPriority": 5}
     assert decision.preemption.quality.proved
+
+
+def test_only_the_search_that_improves_plans_has_patience() -> None:
+    configured = {"search": "LeastDisturbance", "planningPatience": "3s"}
+    assert policy_of(with_args("Reprieve", **configured)).patience == 3.0
+    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 6.0
+    assert policy_of(with_args("Reprieve")).patience is None
 
 
 def test_single_pods_are_searched_for_as_ever() -> None:

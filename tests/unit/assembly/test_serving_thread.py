@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.assembly.decision_pages import DECISIONS_PATH
 from reprieve.assembly.endpoints import Observers, ReviewOptions, ReviewServers, ServingEndpoint, served
 from reprieve.assembly.serving_thread import BetweenSteps, in_own_thread
 from reprieve.assembly.trust import EndpointError
@@ -19,6 +20,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.config import default_configuration
 from reprieve.model.events import Seen, Synced
+from reprieve.runtime import http_endpoints
 from reprieve.runtime.heartbeat import Heartbeat, report_slow_steps
 from reprieve.runtime.http_endpoints import PROBES
 from reprieve.runtime.virtual_time import run
@@ -27,7 +29,8 @@ from reprieve.scheduler.core import Scheduler
 from tests.unit.scheduler.making import a_node, a_pod
 
 PATIENCE = 30.0  # seconds that a machine with much to do may take; no test waits so long
-HERE = ServingEndpoint("127.0.0.1", 0, for_all=(*PROBES, "/metrics"))
+READ_BY_SCHEDULER = ("/metrics", DECISIONS_PATH)
+HERE = ServingEndpoint("127.0.0.1", 0, for_all=(*PROBES, *READ_BY_SCHEDULER))
 NO_SERVER = Access(Login(KubeconfigCluster(server="http://127.0.0.1:9"), KubeconfigUser()))
 REVIEW_SERVERS = ReviewServers(NO_SERVER, NO_SERVER, ReviewOptions(looks_up=False))
 
@@ -48,8 +51,9 @@ def get(port: int, path: str) -> tuple[int, str]:
 
 def during_a_decision(
     monkeypatch: pytest.MonkeyPatch, visit: Callable[[Get, list[float]], None]
-) -> tuple[int, str]:
-    """Visits the pages from another thread while this one decides. Returns what /metrics says in the end."""
+) -> list[tuple[int, str]]:
+    """Visits the pages from another thread while this one decides. Returns what those say in the end that the
+    scheduler reads."""
     seconds, begun, visited = [0.0], threading.Event(), threading.Event()
     decide = deciding.decide
 
@@ -58,7 +62,7 @@ def during_a_decision(
         assert visited.wait(PATIENCE)
         return decide(*args)
 
-    async def main() -> tuple[int, str]:
+    async def main() -> list[tuple[int, str]]:
         observers, scheduler = Observers(), Scheduler()
         readiness = observers.readiness
         readiness.heartbeat = Heartbeat(lambda: seconds[0])
@@ -73,7 +77,7 @@ def during_a_decision(
                     visit(partial(get, port), seconds)
                 finally:
                     visited.set()
-                found.append(get(port, "/metrics"))
+                found.extend(get(port, path) for path in READ_BY_SCHEDULER)
 
             scheduler.observe([Seen(a_node()), Seen(a_pod("x")), Synced()], 0.0)
             readiness.heartbeat.beat()
@@ -82,7 +86,7 @@ def during_a_decision(
             scheduler.decide(0.0)
             readiness.heartbeat.beat()
             await visitor
-            return found[0]
+            return found
 
     with monkeypatch.context() as patch:
         patch.setattr(deciding, "decide", long_decision)
@@ -99,7 +103,7 @@ def test_probes_are_answered_and_tell_of_a_decision_that_runs_long(monkeypatch: 
                 status, text = page(path)
                 seen.append((now, path, status, next((t for t in text.split("\n") if "[-]" in t), text)))
 
-    assert during_a_decision(monkeypatch, visit)[0] == 200
+    assert [status for status, _ in during_a_decision(monkeypatch, visit)] == [200, 200]
     told = "[-]scheduling-loop failed: blocked for {} s, deciding Pod default/x"
     assert seen == [
         (9.0, "/livez", 200, "ok"),
@@ -109,6 +113,23 @@ def test_probes_are_answered_and_tell_of_a_decision_that_runs_long(monkeypatch: 
         (61.0, "/livez", 500, told.format(61)),
         (61.0, "/readyz", 500, told.format(61)),
     ]
+
+
+def test_pages_that_the_scheduler_reads_are_unavailable_while_a_decision_runs_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long they wait: here not at all, so that no time passes. After the decision, they are there."""
+    seen: list[tuple[int, str]] = []
+
+    def visit(page: Get, _: list[float]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(http_endpoints, "_CONTENT_SECONDS", 0.0)
+            seen.extend(map(page, READ_BY_SCHEDULER))
+
+    after = during_a_decision(monkeypatch, visit)
+    assert seen == [(503, "scheduling has been blocked for 10 s: see /readyz\n")] * 2
+    assert [status for status, _ in after] == [200, 200]
+    assert '"items":[]' in after[1][1], "no decision was recorded, and the page says so"
 
 
 def test_why_pages_cannot_be_served_reaches_the_caller() -> None:

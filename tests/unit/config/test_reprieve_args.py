@@ -71,20 +71,23 @@ def test_every_key_is_read() -> None:
         apiVersion="reprieve.dev/v1alpha1",
         kind="ReprieveArgs",
         respectBudgets="Always",
-        placementsTried=1,
+        placementsTried=5,
+        leastDisturbanceFor="All",
         ranking=["Pods", "BudgetsBroken"],
         search="LeastDisturbance",
         disturbance=["BudgetsBroken", "Cascade", "LostWork"],
         planningEffort=50,
+        planningPatience="1.5s",
         stuckVictimSeconds=60,
         evictionLimit={"evictions": 3, "window": "10m", "belowPriority": 1000},
         preemptionPriorityClasses=[],
     ).args.reprieve
-    assert (args.respect_budgets, args.placements_tried) == ("Always", 1)
+    assert (args.respect_budgets, args.placements_tried) == ("Always", 5)
+    assert args.least_disturbance_for == "All"
     assert args.ranking == ("Pods", "BudgetsBroken")
     assert args.search == "LeastDisturbance"
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
-    assert (args.planning_effort, args.stuck_victim_seconds) == (50, 60)
+    assert (args.planning_effort, args.planning_patience, args.stuck_victim_seconds) == (50, 1.5, 60)
     assert args.eviction_limit == EvictionLimitArgs(evictions=3, window=Seconds(600), below_priority=1000)
     assert args.preemption_priority_classes == ()
 
@@ -135,9 +138,10 @@ def test_a_limit_wins_over_the_preset_as_every_key_does() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        ("placementsTried", 4, "expected 1: one placement of a group is tried for each set of victims"),
+        ("leastDisturbanceFor", "All", "has no effect unless search is LeastDisturbance"),
         ("disturbance", ["Cascade"], "has no effect unless search is LeastDisturbance"),
         ("lostWorkCap", "30m", "has no effect unless search is LeastDisturbance"),
+        ("planningPatience", "30s", "has no effect unless search is LeastDisturbance"),
         (
             "preemptionPriorityClasses",
             ["x"],
@@ -158,9 +162,17 @@ def test_the_least_disturbance_counts_budgets_jointly() -> None:
     ]
 
 
+def test_one_placement_is_tried_as_upstream() -> None:
+    assert with_args("Reprieve", policy="Upstream").args.reprieve.placements_tried == 1
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", search="Upstream", placementsTried=3)) == [
+        f"{path}.placementsTried: has no effect if search is Upstream: one placement of a group is tried"
+    ]
+
+
 def test_keys_without_a_meaning_hide_no_other_errors() -> None:
     args = {
-        "placementsTried": 2,
+        "preemptionPriorityClasses": ["x"],
         "disturbance": ["Cascade", "Luck"],
         "budgets": "All",
         "planningPatience": 3,
@@ -170,7 +182,7 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
         f"{path}.disturbance[1]",
         f"{path}.budgets",
         f"{path}.planningPatience",
-        f"{path}.placementsTried",
+        f"{path}.preemptionPriorityClasses",
     ]
 
 

@@ -32,12 +32,13 @@ def asking(cluster: DecodedCluster, policy: str = "") -> Asking:
     return Asking(chosen.settings, chosen.policy)
 
 
-def decided(world: WorldLine, demand: str, kind: str = "Pod", at: float = NOW) -> KeptDecision:
+def decided(
+    world: WorldLine, demand: str, kind: str = "Pod", at: float = NOW, policy: str = ""
+) -> KeptDecision:
     """What the scheduler decides for a pod or a group that waits, as it would remember it."""
     cluster = cluster_of(world)
-    question = WhatIfQuestion(
-        cluster, asking(cluster).settings, existing=(ObjectName("default", demand, kind),)
-    )
+    settings = asking(cluster, policy).settings
+    question = WhatIfQuestion(cluster, settings, existing=(ObjectName("default", demand, kind),))
     (report,) = whatif(question, at).reports
     decision = replace(report.decisions[0], id="d-0123456789", at=at)
     victims = tuple(victim.pod.uid for victim in report.victims)

@@ -79,6 +79,23 @@ def test_the_criteria_of_disturbance_can_be_named(tmp_path: Path) -> None:
     assert report(tmp_path, full, new)["cost"] is None
 
 
+def test_searches_are_compared_by_what_they_disturb(tmp_path: Path) -> None:
+    """Two pods are in the way on n1, one on n2, of one priority; the oldest is spared first."""
+    full = [*NODES, *(pod(f"small-{i}", 4, on="n1") for i in range(2)), pod("large", 8, on="n2")]
+    new = [group("g", 1, level="urgent"), pod("g-0", 8, group="g", level="urgent")]
+    args = ("--compare", "LeastDisturbance", "--compare", "Upstream")
+    found = reports(ask(tmp_path, full, new, *args, "-o", "json"))
+    assert [one["policy"] for one in found] == ["Reprieve", "LeastDisturbance", "Upstream"]
+    assert [one["proved"] for one in found] == [False, True, False]
+    assert found[1]["cost"]["PodsStopped"] == 1 <= found[2]["cost"]["PodsStopped"]
+    assert found[1]["gap"] == {}
+    assert found[1]["cascade"] == {"fit": 0, "preempt": 0, "nowhere": 1}
+    text = ask(tmp_path, full, new, *args).stdout
+    assert "POLICY            DEMAND              COST" in text
+    named = reports(ask(tmp_path, full, new, *args, "--disturbance", "Pods", "-o", "json"))
+    assert [[*one["cost"]] for one in named] == [["Pods"], [*found[1]["cost"]], ["Pods"]]
+
+
 @pytest.mark.parametrize(
     ("cluster", "level", "code"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from reprieve.inquiry.decision_list import decision_table
 from reprieve.inquiry.why import Source, UnknownObjectError, WhyReport, WhyState
 from reprieve.inquiry.why_answers import why_decision
 from reprieve.inquiry.why_report import why_json, why_lines
@@ -407,3 +408,18 @@ def world_without(world: WorldLine, *names: str) -> WorldLine:
 def uid(name: str) -> str:
     """As the worlds of scenarios make them."""
     return f"Pod-{name}"
+
+
+def test_what_a_plan_that_disturbs_least_cost() -> None:
+    gang = {"g": GroupLine(class_name="urgent", priority=1000, min=1), **FULL.groups}
+    member = PodLine(cpu=3, class_name="urgent", priority=1000, start=None, group="g")
+    pods = {**FULL.pods, "new": member}
+    world = msgspec.structs.replace(FULL, groups=gang, pods=pods)
+    kept = decided(world, "g", "PodGroup", policy="LeastDisturbance")
+    gone = after_preemption("web-7d-abcde")
+    (said,) = [one for one in why("pod/web-7d-abcde", gone, [kept]).statements if one.topic == "Disturbance"]
+    assert said.code == "Proved"
+    assert said.text.startswith("Disturbance: BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
+    assert said.text.endswith("If created again, the victim would fit nowhere.")
+    (row,) = texts(decision_table([kept], wide=True, header=False))
+    assert "LostWork 0 (proved)" in row

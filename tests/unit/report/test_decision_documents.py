@@ -9,7 +9,7 @@ from reprieve.report.decision_documents import UnreadableDecisionError, decision
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.scheduler.decision import Decision
 from tests.unit.report import texts
-from tests.unit.report.test_decisions import choosing, preempting, refused
+from tests.unit.report.test_decisions import choosing, disturbing_least, in_two_racks, preempting, refused
 from tests.unit.report.test_decisions_in_place import decision as growing
 from tests.unit.scheduler.crowds import only_decision
 from tests.unit.scheduler.making import a_node, a_pod, leaving
@@ -31,7 +31,20 @@ def resized() -> Decision:
     return growing(a_pod("dear", cpu="2", priority=20, on="n1"))
 
 
-@pytest.mark.parametrize("make", [preempting, choosing, refused, waiting, placed, no_nodes, resized])
+@pytest.mark.parametrize(
+    "make",
+    [
+        preempting,
+        choosing,
+        disturbing_least,
+        in_two_racks,
+        refused,
+        waiting,
+        placed,
+        no_nodes,
+        resized,
+    ],
+)
 def test_it_is_shown_as_before(make: Callable[[], Decision]) -> None:
     made = make()
     document = json.loads(json.dumps(decision_json(made)))

@@ -2,11 +2,20 @@
 
 import json
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.policy import REPRIEVE, SearchMode
-from reprieve.report.decisions import decision_json, decision_lines
-from reprieve.scheduler.decision import Decision
+from reprieve.report.decisions import (
+    decision_json,
+    decision_lines,
+    quality_cells,
+    quality_json,
+    quality_sentences,
+)
+from reprieve.scheduler.decision import Decision, PlanQuality, VictimsOnward
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
@@ -87,17 +96,84 @@ def test_victims_and_spared_units_and_why() -> None:
 
 def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
     lines = texts(decision_lines(disturbing_least()))
-    assert lines[-2:] == [
+    assert lines[-3:] == [
         "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
         "LostWork 0.",
         "  Proved: no plan disturbs less.",
+        "  If created again, the 2 victims would fit nowhere.",
     ]
 
 
 def test_a_plan_without_effort_is_not_proved() -> None:
     lines = texts(decision_lines(disturbing_least(planning_effort=0)))
     bound = "BudgetsBroken 0, HighestPriority 0, PodsStopped 2"
-    assert lines[-1] == f"  Not proved to be the least; no plan is below {bound}."
+    assert lines[-2] == f"  Not proved to be the least; no plan is below {bound}."
+
+
+def quality(**changes: Any) -> PlanQuality:
+    found = PlanQuality(
+        cost=(("HighestPriority", 5), ("Pods", 7), ("Cascade", 3)),
+        bound=(("HighestPriority", 5), ("Pods", 4)),
+        proved=False,
+        effort=20,
+        ceiling_cost=(("HighestPriority", 9), ("Pods", 6), ("Cascade", 8)),
+    )
+    return replace(found, **changes)
+
+
+def test_how_far_a_plan_may_be_from_the_least_and_what_it_saves() -> None:
+    assert list(quality_sentences(quality(), VictimsOnward(2, 1, 1))) == [
+        "Disturbance: HighestPriority 5, Pods 7, Cascade 3.",
+        "Not proved to be the least; no plan is below HighestPriority 5, Pods 4.",
+        "PriorityCeiling would disturb more: HighestPriority 4, Cascade 5.",
+        "If created again, of 4 victims 2 would fit, 1 would have to preempt others, 1 would fit nowhere.",
+    ]
+    assert quality_json(quality(), VictimsOnward(2, 1, 1)) == {
+        "cost": {"HighestPriority": 5, "Pods": 7, "Cascade": 3},
+        "bound": {"HighestPriority": 5, "Pods": 4},
+        "proved": False,
+        "gap": {"Pods": 3},
+        "effort": 20,
+        "saved": {"HighestPriority": 4, "Pods": -1, "Cascade": 5},
+        "cascade": {"fit": 2, "preempt": 1, "nowhere": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("onward", "text"),
+    [
+        (VictimsOnward(1, 0, 0), "If created again, the victim would fit."),
+        (VictimsOnward(0, 3, 0), "If created again, the 3 victims would have to preempt others."),
+    ],
+)
+def test_where_all_victims_go_the_same_way(onward: VictimsOnward, text: str) -> None:
+    assert list(quality_sentences(quality(), onward))[-1] == text
+
+
+def test_costs_as_cells_of_a_table() -> None:
+    assert quality_cells(quality()) == ["HighestPriority 5, Pods 7, Cascade 3", "5, 4", "Pods 3", "no"]
+    assert quality_cells(None) == ["-", "-", "-", "-"]
+
+
+def in_two_racks() -> Decision:
+    """Each rack has a plan; the one in rack b costs more."""
+    pods = [a_pod(f"p{i}", cpu="3", on=f"n{i}", priority=i) for i in range(2)]
+    return only_decision(
+        *(a_node(f"n{i}", labels={"rack": "ab"[i]}) for i in range(2)),
+        *pods,
+        a_group("urgent", 9, 1, topologyKey="rack"),
+        a_member("urgent-0", "urgent", cpu="3", priority=9),
+        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+    )
+
+
+def test_what_another_plan_would_have_cost() -> None:
+    lines = texts(decision_lines(in_two_racks()))
+    (row,) = [line for line in lines if line.startswith("  b ")]
+    assert "HighestPriority 1, PodsStopped 1" in row
+    assert row.endswith("yes")
+    (node,) = decision_json(in_two_racks())["nodes"]
+    assert (node["plan"]["cost"]["HighestPriority"], node["plan"]["proved"]) == (1, True)
 
 
 def test_by_which_criterion_others_lost() -> None:

@@ -3,9 +3,17 @@
 import asyncio
 
 import aiohttp
+import pytest
 from aiohttp import web
 
-from reprieve.runtime.http_endpoints import ContentEndpoint, Denial, HttpClient, application
+from reprieve.runtime.http_endpoints import (
+    ContentEndpoint,
+    Denial,
+    Endpoint,
+    HttpClient,
+    ReaderEndpoint,
+    application,
+)
 from reprieve.runtime.virtual_time import run
 
 
@@ -13,17 +21,18 @@ async def all_are_allowed(_: HttpClient, __: str) -> Denial | None:
     return None
 
 
-async def never() -> bytes:
+async def never(*_: object) -> bytes:
     await asyncio.Event().wait()
     return b""
 
 
-def test_content_that_does_not_come_is_told_after_a_while() -> None:
+@pytest.mark.parametrize("endpoint", [ContentEndpoint(never), ReaderEndpoint(never)])
+def test_content_that_does_not_come_is_told_after_a_while(endpoint: Endpoint) -> None:
     async def main() -> tuple[int, str, float]:
-        runner = web.AppRunner(application({"/metrics": ContentEndpoint(never)}, all_are_allowed))
+        runner = web.AppRunner(application({"/page": endpoint}, all_are_allowed))
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/page"
         async with aiohttp.ClientSession() as session, session.get(url) as response:
             text = await response.text()
         seconds = asyncio.get_running_loop().time()

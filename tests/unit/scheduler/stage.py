@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.objects import KubernetesObject
+from reprieve.preemption.least_disturbance.solver_task import ImprovePlan, answer_of, message_of, solved
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.plan_records import PlanRecord
@@ -17,11 +18,12 @@ NOBODY_IS_EVICTED = Settings(policies={})
 
 @dataclass(slots=True)
 class Stage:
-    """All effects it wants are kept in ``wanted`` until they are taken."""
+    """Effects are kept in ``wanted`` until they are taken, requests to improve plans in ``asked``."""
 
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
     now: float = 0.0
     wanted: list[Effect] = field(default_factory=list)
+    asked: list[ImprovePlan] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     records: list[PlanRecord] = field(default_factory=list)
 
@@ -34,8 +36,14 @@ class Stage:
             self.scheduler.validate()
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
+            self.asked += [decided.improve] if decided.improve is not None else []
             self.records += self.scheduler.records()
         return self
+
+    def improve(self) -> "Stage":
+        """All plans that are to be improved are, with a real solver."""
+        asked, self.asked = self.asked, []
+        return self.happens(*(answer_of(one, solved(message_of(one))) for one in asked))
 
     def see(self, *things: KubernetesObject) -> "Stage":
         return self.happens(*map(Seen, things))

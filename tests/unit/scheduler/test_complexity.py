@@ -294,14 +294,25 @@ def test_conditions_of_a_group_cost_in_proportion() -> None:
 # --- members that come, are bound and go together ------------------------------------------------
 
 
-def life_of(group: list[PodGroup], count: int) -> Batches:
+def open_plan() -> list[KubernetesObject]:
+    """A pod is to be evicted for another; the calls for it are never answered."""
+    old = a_pod("old", cpu="4", on="busy")
+    new = a_pod("new", cpu="4", priority=9, nodeSelector={"host": "busy"})
+    return [a_node("busy", labels={"host": "busy"}), old, new]
+
+
+def life_of(group: list[PodGroup], count: int, *before: KubernetesObject) -> Batches:
     """Members of a group arrive in one batch, are bound where they fit, and are gone in one batch."""
     nodes = [a_node(f"n{i}", cpu=str(count), pods=str(count)) for i in range(2)]
     members = [a_member(f"m{i}", cpu="1") for i in range(count)]
-    batches: Batches = [[*map(Seen, nodes), Synced()], [*map(Seen, group), *map(Seen, members)]]
+    batches: Batches = [[*map(Seen, nodes), *map(Seen, before), Synced()]]
     scheduler = Scheduler()
-    for events in batches:
-        scheduler.observe(events, 0.0)
+    scheduler.observe(batches[0], 0.0)
+    while scheduler.decide(0.0) is not None:
+        pass
+    assert len(scheduler._state.plans) == (1 if before else 0)
+    batches.append([*map(Seen, group), *map(Seen, members)])
+    scheduler.observe(batches[1], 0.0)
     decided = scheduler.decide(0.0)
     binds = [e for e in decided.effects if isinstance(e, Bind)] if decided is not None else []
     shown = {pod.metadata.name: pod for pod in members}
@@ -314,6 +325,7 @@ def life_of(group: list[PodGroup], count: int) -> Batches:
     return batches
 
 
+@pytest.mark.parametrize("before", [(), tuple(open_plan())], ids=["in peace", "during an eviction"])
 @pytest.mark.parametrize(
     "group",
     [
@@ -324,8 +336,10 @@ def life_of(group: list[PodGroup], count: int) -> Batches:
         pytest.param(lambda count: [], id="a group that does not exist"),
     ],
 )
-def test_members_that_arrive_together_cost_in_proportion(group: Callable[[int], list[PodGroup]]) -> None:
-    assert_batches_in_proportion(lambda count: life_of(group(count), count), 200)
+def test_members_that_arrive_together_cost_in_proportion(
+    group: Callable[[int], list[PodGroup]], before: tuple[KubernetesObject, ...]
+) -> None:
+    assert_batches_in_proportion(lambda count: life_of(group(count), count, *before), 200)
 
 
 def preemption_of_a_gang(count: int, *, whole: bool) -> Batches:

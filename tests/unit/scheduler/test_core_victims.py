@@ -55,9 +55,9 @@ def test_a_victim_that_is_marked_and_whose_bind_failed_is_marked_until_that_is_c
     (mark,) = cluster.take(SetCondition, names=["late"])
     cluster.stage.happens(Done(mark), *cluster.applied(mark))
     victims = cluster.fails(Bind).stage.scheduler._state.ledger.victims
-    assert victims.is_marked(target(late))
+    assert target(late) in victims.marked
     cluster.does(SetCondition)
-    assert not victims.is_marked(target(late))
+    assert target(late) not in victims.marked
 
 
 def test_a_namesake_of_a_victim_is_another_pod() -> None:

@@ -94,7 +94,7 @@ def test_without_a_limit_nothing_is_counted_and_events_name_no_workload() -> Non
     assert moments(cluster) == {}
     cluster.does(Evict)
     (note,) = told(cluster, "Preempted")
-    assert "counts" not in note
+    assert "counts as an eviction" not in note
 
 
 def test_the_event_of_a_victim_names_its_workload() -> None:

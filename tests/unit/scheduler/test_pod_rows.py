@@ -26,7 +26,7 @@ def rows_with(*specs: Json) -> PodRows:
     rows.widen(AXIS)
     for spec in specs:
         pod = compile_pod(a_pod(**spec))
-        rows.add(("default", spec["name"]), pod, AXIS)
+        rows.add(("default", spec["name"]), pod)
     return rows
 
 
@@ -40,7 +40,7 @@ def test_terms_that_none_carries_are_forgotten_in_the_end() -> None:
     rows = rows_with()
     for i in range(5000):
         key = ("default", f"p{i}")
-        rows.add(key, compile_pod(a_pod(**preferring(f"p{i}", 1, app=f"app-{i}"))), AXIS)
+        rows.add(key, compile_pod(a_pod(**preferring(f"p{i}", 1, app=f"app-{i}"))))
         rows.drop(key)
     assert len(rows.table().preferred.things) < 2000
     assert len(rows.table().compiled) == 1, "a free row is used again"
@@ -51,7 +51,7 @@ def test_mentions_follow_the_weights_of_terms(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(growable_columns, "_GARBAGE_WORTH_COLLECTING", 0)
     rows = rows_with(preferring("a", 10))
     assert weights(rows.table()) == [10]
-    rows.change(0, compile_pod(a_pod(**preferring("a", 20))), AXIS)
+    rows.change(0, compile_pod(a_pod(**preferring("a", 20))))
     assert weights(rows.table()) == [20]
 
 

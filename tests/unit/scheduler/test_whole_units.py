@@ -152,6 +152,26 @@ def test_a_member_of_which_is_heard_after_the_first_delete_goes_too() -> None:
     assert cluster.unfinished() == {}
 
 
+def test_a_member_that_a_watch_shows_late_goes_too_though_a_victim_counts_as_stuck() -> None:
+    """The watch is behind for longer than the scheduler waits for victims."""
+    cluster = a_plan(stage=Stage.EVICTING, stuck_victim_seconds=15.0)
+    cluster.stage.happens(*map(Done, cluster.take(Evict)))
+    cluster.stage.after(15.0)
+    assert called_off(cluster) == [EndReason.VICTIM_STUCK]
+    cluster.gone("t0").show(member(2, on="n3"))
+    assert cluster.does(SetCondition).wanted(Evict) == ["t2"]
+
+
+def test_members_that_start_because_a_victim_is_stuck_are_left_alone() -> None:
+    """Whether they are placed by this scheduler, or by another client when all that was there is shown."""
+    cluster = a_plan(stage=Stage.DRAINING, stuck_victim_seconds=15.0).show(member(2))
+    cluster.gone("t0").stage.after(15.0)
+    assert cluster.does(Bind).places().get("t2") == "n3"
+    cluster.stage.after(45.0)
+    cluster.show(member(3, on="n1")).does(SetCondition)
+    assert cluster.wanted(Evict) == []
+
+
 def test_what_is_placed_after_the_last_victim_is_gone_is_left_alone() -> None:
     cluster = a_plan(stage=Stage.DRAINING).drained().show(member(2, on="n3"))
     assert cluster.comes_true().places() == {"new": "n1", "t2": "n3"}

@@ -152,7 +152,7 @@ class ScriptedScene:
 
     def _decided(self, decision: Decision) -> None:
         before, self._answers[decision.demand] = self._answers.get(decision.demand), decision.text
-        if decision.outcome is not Outcome.WAITING and decision.text != before:
+        if decision.outcome not in (Outcome.WAITING, Outcome.IMPROVING) and decision.text != before:
             placed = decision.outcome in (Outcome.PLACED, Outcome.FITS)
             self._show([decision_line(decision)] if placed else decision_lines(decision))
 

@@ -69,6 +69,13 @@ class ResizeAccounting(StrEnum):
     UPSTREAM = "Upstream"
 
 
+class LeastDisturbanceFor(StrEnum):
+    """Which demands the search LeastDisturbance serves; PriorityCeiling serves the others."""
+
+    GROUPS = "Groups"
+    ALL = "All"
+
+
 class Divergence(StrEnum):
     """What happens to pods whose priority differs from their group's."""
 
@@ -138,12 +145,14 @@ class ReprieveArgs(Record, frozen=True):
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
     divergence: Divergence = Divergence.REJECT
     ranking: tuple[CriterionName, ...] = RANKING  # by what plans are compared, the most important first
-    placements_tried: Positive = 1  # of a group, for one set of victims; reserved
+    placements_tried: Positive = 2  # of a group, that PriorityCeiling compares
     disturbance: tuple[CriterionName, ...] = DISTURBANCE  # the same as ``ranking``, for LeastDisturbance
+    least_disturbance_for: LeastDisturbanceFor = LeastDisturbanceFor.GROUPS
     lost_work_cap: Seconds = Seconds(3600)  # how much time since a checkpoint counts as lost at most
     planning_effort: NonNegative = (
         10_000  # placements of one pod that the searches of a decision may evaluate
     )
+    planning_patience: Seconds = Seconds(6)  # how long a plan may be improved before its evictions begin
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
     eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
     preemption_priority_classes: tuple[NonEmpty, ...] = ()  # that a victim may name for itself; reserved
@@ -161,6 +170,7 @@ UPSTREAM = ReprieveArgs(
     gang_preemption=GangPreemption.ALL,
     resize_accounting=ResizeAccounting.UPSTREAM,
     divergence=Divergence.REJECT,
+    placements_tried=1,
     planning_effort=0,
 )
 
@@ -190,16 +200,21 @@ def _empty_window(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
 
 # Each of them accepts its default only: otherwise the user would not notice that the key does nothing.
 _RESERVED = {
-    "placementsTried": "expected 1: one placement of a group is tried for each set of victims",
     "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
 }
-_LEAST_ONLY = dict.fromkeys(("disturbance", "lostWorkCap"), "has no effect unless search is LeastDisturbance")
+_LEAST_ONLY = dict.fromkeys(
+    ("disturbance", "leastDisturbanceFor", "lostWorkCap", "planningPatience"),
+    "has no effect unless search is LeastDisturbance",
+)
 
 
 def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
     if args.search is SearchAlgorithm.LEAST_DISTURBANCE and args.budgets is not Budgets.JOINT:
         message = "expected Joint: search: LeastDisturbance counts the evictions of a plan together"
         yield ConfigError(path=f"{path}.budgets", message=message)
+    if args.search is SearchAlgorithm.UPSTREAM and args.placements_tried > ReprieveArgs().placements_tried:
+        message = "has no effect if search is Upstream: one placement of a group is tried"
+        yield ConfigError(path=f"{path}.placementsTried", message=message)
     reserved = _RESERVED if args.search is SearchAlgorithm.LEAST_DISTURBANCE else _RESERVED | _LEAST_ONLY
     for field in msgspec.structs.fields(args):
         if field.encode_name in reserved and getattr(args, field.name) != field.default:

@@ -61,6 +61,6 @@ def _avoided(ask: Ask) -> Iterator[tuple[str, Ints]]:
 
 def _avoiding(ask: Ask) -> Iterator[tuple[str, Ints]]:
     """Pods whose anti-affinity excludes the incoming pod."""
-    carried = ask.view.pods.anti_affinity
-    for topology_key, pods, _ in ask.view.terms_matching(ask.pod).anti_affinity.carriers(carried):
+    known, terms = ask.view.pods, ask.view.terms_matching(ask.pod).anti_affinity
+    for topology_key, pods, _ in known.carriers(terms, known.anti_affinity):
         yield topology_key, pods

@@ -29,10 +29,10 @@ def _own_pulls(ask: Ask) -> Iterator[Ints]:
 def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
     """Preferred terms of other pods count, and their required affinity, too, by hardPodAffinityWeight."""
     pods, terms = ask.view.pods, ask.view.terms_matching(ask.pod)
-    for topology_key, carriers, weights in terms.preferred.carriers(pods.preferred):
+    for topology_key, carriers, weights in pods.carriers(terms.preferred, pods.preferred):
         yield near(ask, topology_key, carriers, weights)
     hard = ask.profile.hard_pod_affinity_weight
-    for topology_key, carriers, weights in terms.affinity.carriers(pods.affinity):
+    for topology_key, carriers, weights in pods.carriers(terms.affinity, pods.affinity):
         yield near(ask, topology_key, carriers, hard * weights)
 
 

@@ -49,13 +49,15 @@ def _fillings(
 
 def allocation(ask: Ask, _: Mask) -> Ints:
     """The profile's strategy: LeastAllocated, MostAllocated or RequestedToCapacityRatio."""
-    return ask.view.scores_by_row(("allocation", *_cache_key(ask)), partial(_allocation, ask))
+    profile = ask.profile
+    strategy = profile.strategy, profile.strategy_resources, profile.strategy_shape
+    return ask.view.scores_by_row(("allocation", *_pod_key(ask), strategy), partial(_allocation, ask))
 
 
-def _cache_key(ask: Ask) -> tuple[Hashable, ...]:
+def _pod_key(ask: Ask) -> tuple[Hashable, ...]:
     """Everything about a pod that these scores depend on."""
     shape = ask.shape
-    return shape.requests, shape.nonzero_cpu, shape.nonzero_memory, ask.profile
+    return shape.requests, shape.nonzero_cpu, shape.nonzero_memory
 
 
 def _allocation(ask: Ask, rows: Rows) -> Ints:
@@ -125,7 +127,8 @@ def balance(ask: Ask, _: Mask) -> Ints | None:
     requests = dict(ask.shape.requests)
     if not any(requests.get(resource.name) for resource in ask.profile.balanced_resources):
         return None
-    return ask.view.scores_by_row(("balance", *_cache_key(ask)), partial(_balance, ask))
+    resources = ask.profile.balanced_resources
+    return ask.view.scores_by_row(("balance", *_pod_key(ask), resources), partial(_balance, ask))
 
 
 def _balance(ask: Ask, rows: Rows) -> Ints:

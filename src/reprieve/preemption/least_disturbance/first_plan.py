@@ -49,10 +49,10 @@ class _Room:
         self._loss_of_pair = self._losses(np.arange(len(pairs)))
         self._loss = np.bincount(self._unit, self._loss_of_pair, len(listed)).astype(np.int64)
         self._gone = np.ones(len(listed), np.bool_)
-        self._price = np.array([_price(model, item) for item in listed], np.float64)
+        self._price = np.array([weight_of(model, item) for item in listed], np.float64)
         shares = (self._used / np.maximum(self._needs, 1)).max(axis=1, initial=0.0)
         self._size = np.bincount(self._unit, shares, len(listed))  # in members, whether or not they would fit
-        self._budgets = _Charges(model, listed)
+        self._budgets = Charges(model, listed)
 
     @property
     def seats(self) -> int:
@@ -99,7 +99,7 @@ class _Room:
         return np.maximum(fits, 0)
 
 
-class _Charges:
+class Charges:
     """Budgets that are exceeded by the units that are still gone."""
 
     def __init__(self, model: RoomModel, units: list[Item]) -> None:
@@ -131,7 +131,7 @@ def _grouped(keys: Ints, size: int) -> list[Ints]:
     return np.split(order, np.searchsorted(keys[order], np.arange(1, size))) if size else []
 
 
-def _price(model: RoomModel, item: Item) -> float:
+def weight_of(model: RoomModel, item: Item) -> float:
     """One number for all criteria that are sums; the first weighs most."""
     sums = [p for c, p in zip(model.order, item.prices, strict=True) if c not in _NO_PRICE]
     return sum(price * _NEXT**place for place, price in enumerate(sums)) + _NEXT ** len(sums)

@@ -7,7 +7,7 @@ on any machine. It is loaded when it is first needed: a scheduler that does not 
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,10 @@ class Improved:
     bound: tuple[float, ...] = ()  # by criterion, as far as it is known: no plan is smaller
     proved: bool = False
     infeasible: bool = False  # proved: the members get no room, whatever is evicted
+
+
+# Makes a plan better that is known, or finds one, within an effort.
+Improve = Callable[[RoomModel, Solution | None, Effort], Improved]
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ has the time of the last one. Work is counted in seconds of a node: the seconds,
 average node that the pod requests.
 """
 
+import math
 from datetime import datetime
 
 import numpy as np
@@ -14,6 +15,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Units
 
 CHECKPOINT = "reprieve.dev/last-checkpoint"
+_SHOWN = 40  # characters of a value that is ignored
 
 
 def lost_work(units: Units, allowed: Mask, now: float, cap: float) -> Ints:
@@ -34,16 +36,32 @@ def lost_work(units: Units, allowed: Mask, now: float, cap: float) -> Ints:
 def _moment(view: Snapshot, row: int, now: float) -> float | None:
     """When the pod was saved last; None if that is not published, or cannot be right."""
     text = _published(view, row)
-    if text is None:
+    if text is None or checkpoint_fault(text, float(view.pods.start[row]), now):
         return None
+    return _saved_at(text)
+
+
+def checkpoint_fault(text: str, start: float, now: float) -> str:
+    """Why a published checkpoint is ignored; empty if it is not. An infinite ``start`` is not known."""
+    saved = _saved_at(text)
+    if saved is None:
+        fault = "expected a time with a zone, as 2026-01-05T10:30:00Z"
+    elif saved > now:
+        fault = "it is in the future"
+    elif math.isfinite(start) and saved < start:
+        fault = "it is before the start"
+    else:
+        return ""
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return f'annotation {CHECKPOINT} is ignored: {fault}, got "{shown}"'
+
+
+def _saved_at(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.timestamp() if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    saved = moment.timestamp() if moment.tzinfo is not None else None
-    start = float(view.pods.start[row])
-    is_plausible = saved is not None and saved <= now and not (np.isfinite(start) and saved < start)
-    return saved if is_plausible else None
 
 
 def _published(view: Snapshot, row: int) -> str | None:

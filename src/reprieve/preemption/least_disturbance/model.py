@@ -2,6 +2,7 @@
 
 Small enough to be handed to another process, and free of rows of a snapshot but for the numbers of units and
 nodes in the answer. Covers room alone: constraints between pods are checked when a plan is verified.
+Snapshots and questions are not known here.
 """
 
 import math
@@ -11,15 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.whatif import without
-from reprieve.placement.constraints.resources import is_ignored, resources
-from reprieve.placement.demand import Ask
-from reprieve.placement.gang_members import Members, Ties, members_of
-from reprieve.placement.place import survey
-from reprieve.preemption.least_disturbance.costs import Cost, Costs, Disturbance
-from reprieve.preemption.question import Question, Takeable
+from reprieve.model.columns import Ints
+from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 
 Amounts = tuple[int, ...]  # of each resource
 Shares = tuple[tuple[int, int], ...]  # budgets or gangs, and how many pods of a unit belong to each
@@ -57,6 +51,7 @@ class RoomModel:
     shape_of: tuple[int, ...]  # [member]
     breaks_no_budget: bool
     is_exact: bool  # whether room is all that matters: then what holds in the model holds
+    barred: tuple[tuple[int, ...], ...] = ()  # units that do not suffice, although they leave enough room
 
     def below(self, ceiling: float) -> "RoomModel":
         """The same, with no unit above this priority."""
@@ -97,12 +92,13 @@ class RoomModel:
             for item in self.items
         ]
 
-    def capacity(self, node: int, left: Sequence[int]) -> int:
-        """How many members fit on a node with so much left, if all members are equal."""
-        if not self.usable_by[node]:
+    def capacity(self, node: int, left: Sequence[int], shape: int = 0) -> int:
+        """How many members of a shape fit on a node with so much left, if no other member is there."""
+        if shape not in self.usable_by[node]:
             return 0
-        fits = min((have // need for have, need in zip(left, self.needs[0], strict=True) if need), default=0)
-        return max(0, min(fits, self.members[0]))
+        needs = self.needs[shape]
+        fits = min((have // need for have, need in zip(left, needs, strict=True) if need), default=0)
+        return max(0, min(fits, self.members[shape]))
 
     def may_suffice(self, ceiling: float) -> bool:
         """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
@@ -137,6 +133,10 @@ class RoomModel:
             counts[i] = counts.get(i, 0) + 1
         return counts
 
+    def counts_among(self, units: Iterable[int]) -> Counts:
+        """Only of the units that the model has."""
+        return self.counts_of(unit for unit in units if unit in self._item_of) or {}
+
     def seats_of(self, nodes: Sequence[int]) -> Seats:
         """A placement (rows, for each member) in words of the model."""
         place_of = {row: place for place, row in enumerate(self.nodes)}
@@ -158,10 +158,34 @@ class RoomModel:
             for member in _taken(waiting[shape], count)
         ]
 
+    def has_room(self, counts: Counts, seats: Seats) -> bool:
+        """Whether enough members get room by these evictions: in these seats if there are several shapes."""
+        left = [list(amounts) for amounts in self.left]
+        for i, count in counts.items():
+            for node, used in self.items[i].footprint:
+                left[node] = [have + amount * count for have, amount in zip(left[node], used, strict=True)]
+        if len(self.needs) == 1:
+            return sum(self.capacity(node, amounts) for node, amounts in enumerate(left)) >= self.target
+        for (node, shape), count in seats.items():
+            if shape not in self.usable_by[node]:
+                return False
+            needs = self.needs[shape]
+            left[node] = [have - need * count for have, need in zip(left[node], needs, strict=True)]
+        enough = sum(seats.values()) >= self.target
+        return enough and all(min(left[node], default=0) >= 0 for node, _ in seats)
+
     def permits(self, counts: Counts) -> bool:
-        """Whether these evictions exceed no budget that must hold."""
+        """Whether these evictions exceed no budget that must hold, and are not known to be of no use."""
         charged = _charges((self.items[i].budgets, n) for i, n in counts.items())
-        return not self.breaks_no_budget or all(pods <= self.allowances[b] for b, pods in charged.items())
+        is_affordable = not self.breaks_no_budget or all(
+            pods <= self.allowances[b] for b, pods in charged.items()
+        )
+        units = set(self.units_of(counts))
+        return is_affordable and not any(units.issubset(barred) for barred in self.barred)
+
+    def without_success(self, units: tuple[int, ...]) -> "RoomModel":
+        """The same, if the eviction of these units was tried and did not help. Then nothing is exact."""
+        return replace(self, barred=(*self.barred, units), is_exact=False)
 
     def cost(self, counts: Counts) -> Cost:
         """What these evictions cost, by each criterion."""
@@ -196,112 +220,3 @@ def _charges(shares: Iterable[tuple[Shares, int]]) -> dict[int, int]:
         for which, pods in share:
             charged[which] = charged.get(which, 0) + pods * units
     return charged
-
-
-# --- from a question -----------------------------------------------------------------------------
-
-
-def model_of(question: Question, takeable: Takeable, nodes: Mask, target: int, costs: Costs) -> RoomModel:
-    """The members of the demand, and all units that may be evicted on these nodes."""
-    view, units, demand = question.view, takeable.units, question.demand
-    local = units.touching(nodes)
-    local = local[takeable.allowed[local]]
-    evictable = units.pods_of(local)
-    members = members_of(demand, view, question.profile)
-    usable = _usable(question, members, nodes, without(view, evictable))
-    rows = np.flatnonzero(usable.any(axis=0))
-    rows = rows[np.argsort(view.nodes.rank[rows])]  # names decide ties, never the order of rows
-    resource_rows = np.array(_needed_resources(question), np.int64)
-    place_of = np.full(len(view.nodes) + 1, NOWHERE)  # the last one stands for nowhere
-    place_of[rows] = np.arange(len(rows))
-    near = evictable[place_of[view.where[evictable]] != NOWHERE]
-    firsts = [demand.pods[positions[0]] for positions in members.by_shape]
-    return RoomModel(
-        order=costs.order,
-        needs=tuple(tuple(view.pods.requests[resource_rows, pod].tolist()) for pod in firsts),
-        members=tuple(len(positions) for positions in members.by_shape),
-        target=target,
-        left=tuple(map(tuple, (view.allocatable - view.requested)[np.ix_(resource_rows, rows)].T.tolist())),
-        usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in usable[:, rows].T),
-        nodes=tuple(rows.tolist()),
-        items=_items(takeable, near, place_of, resource_rows, costs),
-        allowances=tuple(takeable.accounts.allowances().tolist()),
-        running=costs.gangs.running,
-        slack=costs.gangs.slack,
-        shape_of=_shape_of(members, len(demand.pods)),
-        breaks_no_budget=question.policy.breaks_no_budget,
-        is_exact=members.ties is Ties.ROOM and not takeable.matter[evictable].any(),
-    )
-
-
-def _usable(question: Question, members: Members, nodes: Mask, emptied: Snapshot) -> Mask:
-    """[shape, node] whether the node could take one member if all units were gone."""
-    demand = question.demand
-    asks = (Ask(emptied, demand.pods[positions[0]], question.profile) for positions in members.by_shape)
-    return np.array([survey(ask, demand.constraints, nodes).feasible for ask in asks], np.bool_)
-
-
-def _shape_of(members: Members, count: int) -> tuple[int, ...]:
-    of_member = [0] * count
-    for shape, positions in enumerate(members.by_shape):
-        for position in positions:
-            of_member[position] = shape
-    return tuple(of_member)
-
-
-def _needed_resources(question: Question) -> list[int]:
-    view, demand = question.view, question.demand
-    if resources not in demand.constraints:
-        return []
-    asked = np.flatnonzero(view.pods.requests[:, list(demand.pods)].any(axis=1)).tolist()
-    counted = (row for row in asked if not is_ignored(view.axis.names[row], question.profile))
-    return sorted(counted, key=lambda row: view.axis.names[row])
-
-
-def _items(
-    takeable: Takeable, pods: Ints, place_of: Ints, resource_rows: Ints, costs: Costs
-) -> tuple[Item, ...]:
-    """The units of these pods; equal pods on one node are one item."""
-    units, view = takeable.units, takeable.units.view
-    numbers = np.unique(units.of_pod[pods])
-    footprints: dict[int, dict[int, Amounts]] = {}
-    amounts = map(tuple, view.pods.requests[np.ix_(resource_rows, pods)].T.tolist())
-    places = place_of[view.where[pods]].tolist()
-    for unit, node, used in zip(units.of_pod[pods].tolist(), places, amounts, strict=True):
-        there = footprints.setdefault(unit, {})
-        there[node] = _added(there[node], used) if node in there else used
-    prices = [costs.prices(criterion, units)[numbers].tolist() for criterion in costs.order]
-    by_unit = dict(zip(numbers.tolist(), zip(*prices, strict=True), strict=True))
-    budgets = _budget_shares(takeable, numbers)
-    found: dict[tuple[object, ...], list[int]] = {}
-    items: dict[tuple[object, ...], Item] = {}
-    for unit in units.in_order(numbers)[::-1].tolist():
-        item = Item(
-            (unit,),
-            int(units.priority[unit]),
-            by_unit[unit],
-            tuple(sorted(footprints[unit].items())),
-            budgets.get(unit, ()),
-            costs.gangs.of_unit.get(unit, ()),
-        )
-        alone = unit < len(view.pods)
-        key = (item.priority, item.prices, item.footprint, item.budgets, item.gangs) if alone else (unit,)
-        found.setdefault(key, []).append(unit)
-        items.setdefault(key, item)
-    return tuple(replace(items[key], units=tuple(alike)) for key, alike in found.items())
-
-
-def _added(one: Amounts, other: Amounts) -> Amounts:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
-
-
-def _budget_shares(takeable: Takeable, numbers: Ints) -> dict[int, Shares]:
-    """By unit: the budgets that it is charged to, also for its pods on other nodes."""
-    accounts = takeable.accounts
-    charged = takeable.units.of_pod[accounts.pods]
-    which = np.isin(charged, numbers)
-    shares: dict[int, dict[int, int]] = {}
-    for unit, budget in zip(charged[which].tolist(), accounts.paying[which].tolist(), strict=True):
-        paid = shares.setdefault(unit, {})
-        paid[budget] = paid.get(budget, 0) + 1
-    return {unit: tuple(sorted(paid.items())) for unit, paid in shares.items()}

@@ -46,6 +46,9 @@ class Program:
     of_overdrawn: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and resource
     of_budget: dict[int, int] = field(default_factory=dict)
     of_gang: dict[int, tuple[int, int]] = field(default_factory=dict)  # whether it starves; pods left idle
+    of_further: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # a seat, and how many are not enough
 
     def column(self, upper: float, prices: Iterable[tuple[int, int]] = ()) -> int:
         if len(self.uppers) >= MOST_COLUMNS:
@@ -98,20 +101,23 @@ class Program:
         for column in column_of.values():
             values[column] = 1
         for (node, shape), column in self.of_seat.items():
-            n = seats.get((node, shape), 0) if len(model.needs) > 1 else self._room(node, counts)
+            n = seats.get((node, shape), 0) if len(model.needs) > 1 else self.room(node, shape, counts)
             values[column] = min(n, self.uppers[column])
         for (node, resource), column in self.of_overdrawn.items():
             asking = (s for s in model.usable_by[node] if model.needs[s][resource])
             values[column] = float(any(values[self.of_seat[node, s]] for s in asking))
+        for column, (seat, few) in self.of_further.items():
+            values[column] = float(values[seat] > few)
         self._follow(counts, values)
         return values
 
-    def _room(self, node: int, counts: Counts) -> int:
+    def room(self, node: int, shape: int, counts: Counts) -> int:
+        """How many members of a shape fit on a node if these units are gone, and no other member is there."""
         left = list(self.model.left[node])
         for i, used in self.model.items_at[node]:
             for r, amount in enumerate(used):
                 left[r] += amount * counts.get(i, 0)
-        return self.model.capacity(node, left)
+        return self.model.capacity(node, left, shape)
 
     def _follow(self, counts: Counts, values: list[float]) -> None:
         """Budgets and gangs follow from what is evicted."""
@@ -136,6 +142,7 @@ def program_of(model: RoomModel) -> Program:
     _add_members(program)
     _add_budgets(program)
     _add_gangs(program)
+    _add_barred(program)
     return program
 
 
@@ -236,6 +243,26 @@ def _add_gangs(program: Program) -> None:
         program.of_gang[gang] = starves, idle
         program.row([*terms, (starves, slack - running)], upper=slack)
         program.row([(starves, running), *((c, -n) for c, n in terms), (idle, -1)], upper=0)
+
+
+def _add_barred(program: Program) -> None:
+    """Somewhere a member takes room that units which do not suffice would not leave."""
+    model = program.model
+    for barred in model.barred:
+        counts = model.counts_among(barred)
+        further = [
+            (program.of_pattern[number], 1.0)
+            for number, pattern in enumerate(program.patterns.listed)
+            if pattern.gain > program.room(pattern.node, 0, counts) - program.room(pattern.node, 0, {})
+        ]
+        for (node, shape), seat in program.of_seat.items():
+            few = program.room(node, shape, counts)
+            if few < program.uppers[seat]:
+                column = program.column(1)
+                program.of_further[column] = seat, few
+                program.row([(column, few + 1), (seat, -1)], upper=0)
+                further.append((column, 1.0))
+        program.row(further, lower=1)
 
 
 def _charged(

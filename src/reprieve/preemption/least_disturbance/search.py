@@ -6,26 +6,31 @@ from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
-from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved, usable_levels
-from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.first_seats import first_seats
+from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution, usable_levels
+from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
 from reprieve.preemption.least_disturbance.patterns import patterns_of
 from reprieve.preemption.plan import Quality
 
 _LEVELS = 5  # ceilings for which a first plan is made
 
 
-def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort) -> Improved:
-    """``known``: a plan that was found otherwise."""
+def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, improve: Improve) -> Improved:
+    """``known``: a plan that was found otherwise. ``improve``: what is done beyond the first plan."""
     start = best_start(model, known)
-    found = improved(model, start, effort) if effort.units > effort.spent else Improved(start)
-    return found if found.proved else _bounded(model, found)
+    first = _judged(model, Improved(start, bound_of(model, usable_levels(model))))
+    if first.proved or effort.units <= effort.spent:
+        return first
+    found = improve(model, start, effort)
+    if found.proved:
+        return found
+    return _judged(model, replace(found, bound=max(found.bound, first.bound)))
 
 
-def _bounded(model: RoomModel, found: Improved) -> Improved:
-    """With the better of two bounds; if no plan is below the one that was found, that is a proof."""
-    bound = max(found.bound, bound_of(model, usable_levels(model)))
+def _judged(model: RoomModel, found: Improved) -> Improved:
+    """If no plan is below the one that was found, that is a proof."""
     cost = model.cost(model.counts_of(found.best.units) or {}) if found.best is not None else ()
-    return replace(found, bound=bound, proved=bool(bound) and bound == cost)
+    return replace(found, proved=bool(found.bound) and found.bound == cost)
 
 
 def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
@@ -35,16 +40,24 @@ def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
     if Disturbance.HIGHEST_PRIORITY not in model.order:
         levels = levels[-1:]
     at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
-    for ceiling in levels[:_LEVELS] if len(model.needs) == 1 else ():
+    for ceiling in levels[:_LEVELS]:
         below = model.below(ceiling)
-        counts = first_plan(below, patterns_of(below))
-        if counts is not None:
-            found.append(Solution(below.units_of(counts), {}))
+        first = _first(below)
+        if first is not None:
+            counts, seats = first
+            found.append(Solution(below.units_of(counts), seats))
             if not any(below.cost(counts)[:at]):
                 break  # a higher ceiling gains nothing by the criteria that come before it
     counted = [(one, model.counts_of(one.units) or {}) for one in found]
     permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
     return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
+    if len(model.needs) > 1:
+        return first_seats(model)
+    counts = first_plan(model, patterns_of(model))
+    return (counts, {}) if counts is not None else None
 
 
 def quality_of(cost: Cost, ceiling_cost: Cost, found: Improved, model: RoomModel, spent: int) -> Quality:

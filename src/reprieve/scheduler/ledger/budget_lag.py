@@ -32,9 +32,10 @@ class BudgetLag:
 
     def leaves(self, target: Target, pod: Pod, budgets: Iterable[Budget]) -> bool:
         """Notes a pod that begins to leave, as it was before; says whether any of the budgets covers it."""
+        if not _is_ready(pod):
+            return False
         meta = pod.metadata
         ours = [b for b in budgets if b.namespace == meta.namespace and b.selector.matches(meta.labels)]
-        ours = ours if _is_ready(pod) else []
         for budget in ours:
             self._pods.add((budget.namespace, budget.name), target)
             self._budgets.add(target, (budget.namespace, budget.name))

@@ -23,6 +23,7 @@ class NominationReason(Enum):
     PLAN = "a plan makes the room"
     SHOWN = "the pod showed the node when it was first seen: an earlier run, or a person, nominated it"
     KEPT = "its bind failed, and other pods of its gang may be bound already"
+    FIRST_PLAN = "a first plan would make the room, and is being improved: nothing is written yet"
     MOVED = "the pod became part of another demand than the one that the plan was for"
 
 

@@ -38,6 +38,11 @@ class TerminatingPods:
     def is_stuck(self, pod: Target) -> bool:
         return pod in self._stuck
 
+    def has_lasted(self, pod: Target, seconds: float, now: float) -> bool:
+        """Whether the pod has been terminating for so long."""
+        since = self._since.get(pod)
+        return since is not None and now - since >= seconds
+
     def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
         """The pod's eviction is sent, or its deletion is seen; it may take as long as its own grace allows.
 

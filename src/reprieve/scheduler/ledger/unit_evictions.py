@@ -6,8 +6,10 @@ was refused and is due again.
 
 Pods that turn out to have a node while the unit is being evicted are taken in as well. The watch shows pods
 in the order of their changes, so one that had its node before the first delete is seen before the last of the
-pods that were deleted then is seen to be gone. Late pods do not prolong the time in which others may join, so
-that a controller that places its replacements itself cannot keep the eviction going for ever.
+pods that were deleted then is seen to be gone. A watch may be behind for longer than the scheduler waits for
+a victim: a pod that is stuck ends the time in which others may join only after ``BEHIND_SECONDS``. Late pods
+do not prolong that time, so that a controller that places its replacements itself cannot keep the eviction
+going for ever.
 
 Whether a pod is stuck, or its node gone, is not known here, and neither are plans.
 """
@@ -22,6 +24,7 @@ from reprieve.model.groups import GroupKey
 _FIRST, _NEXT, _LONGEST = 1.0, 30.0, 3600.0  # seconds until a refused delete is tried again
 _ENOUGH_DOUBLINGS = 16
 _FOR_GOOD = 2  # refusals; one may be chance
+BEHIND_SECONDS = 60.0  # how long after a delete the watch shows what was there before it, at the latest
 
 
 class DeleteState(Enum):

@@ -45,9 +45,6 @@ class Victims:
         """
         return self._marked
 
-    def is_marked(self, target: Target) -> bool:
-        return target in self._marked
-
     def saw(self, target: Target, *, marked: bool) -> None:
         if marked:
             self._marked.add(target)

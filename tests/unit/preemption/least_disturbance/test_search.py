@@ -7,14 +7,14 @@ import pytest
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
-from reprieve.preemption.least_disturbance.improve import Improved, Solution
+from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
 from tests.unit.preemption.least_disturbance.rooms import a_room, an_item
 
 
 def solved(room: RoomModel, known: Solution | None = None, effort: int = 1000) -> Improved:
-    return least_disturbing(room, known, Effort(effort))
+    return least_disturbing(room, known, Effort(effort), improved)
 
 
 def test_two_groups_that_share_nodes() -> None:
@@ -119,7 +119,7 @@ def test_the_same_effort_has_the_same_result() -> None:
     items = [an_item([i], {i % 5: 1 + i % 3, (i * 3 + 1) % 5: 2}, i % 2, pods=2 + i % 4) for i in range(40)]
     room = a_room([0] * 5, items, needs=[4], members=[9])
     efforts = [Effort(60) for _ in range(2)]
-    first, second = (least_disturbing(room, None, effort) for effort in efforts)
+    first, second = (least_disturbing(room, None, effort, improved) for effort in efforts)
     assert first == second
     assert efforts[0].spent == efforts[1].spent <= 60
 
@@ -144,3 +144,49 @@ def test_no_bound_without_a_solver_is_above_the_least(seed: int) -> None:
     weak, exact = solved(room, effort=0), solved(room)
     assert exact.proved
     assert weak.bound <= exact.bound
+
+
+def test_the_first_plan_for_members_of_two_sizes() -> None:
+    """Without effort. The small member takes the node where it costs one pod, the large one what is left."""
+    items = [an_item([1], {0: 3}), an_item([2], {1: 5}), an_item([3], {2: 8}, pods=3)]
+    found = solved(a_room([0, 0, 0], items, needs=[3, 5], members=[1, 1]), effort=0)
+    assert found.best is not None
+    assert (found.best.units, found.best.seats) == ((1, 2), {(0, 0): 1, (1, 1): 1})
+
+
+def test_members_of_two_sizes_take_free_room_first() -> None:
+    items = [an_item([1], {0: 3}), an_item([2], {1: 5}, pods=2)]
+    found = solved(a_room([2, 0, 3], items, needs=[3, 5], members=[1, 1]), effort=0)
+    assert found.best is not None
+    assert (found.best.units, found.best.seats) == ((1,), {(2, 0): 1, (0, 1): 1})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_first_plans_for_several_sizes_make_enough_room(seed: int) -> None:
+    items = [
+        an_item(
+            [i], {i % 4: 2 + (seed + i) % 3} | ({(i + 1) % 4: 1} if i % 3 == seed % 3 else {}), pods=1 + i % 3
+        )
+        for i in range(12)
+    ]
+    room = a_room([0, 1, 0, 2], items, needs=[3, 2], members=[2, 2])
+    first, exact = solved(room, effort=0), solved(room)
+    assert exact.proved and exact.best is not None and first.best is not None
+    assert room.cost(room.counts_of(first.best.units) or {}) >= exact.bound
+    for node, (left,) in enumerate(room.left):
+        freed = sum(used for i, (used,) in room.items_at[node] if i in first.best.units)
+        taken = sum(n * room.needs[shape][0] for (at, shape), n in first.best.seats.items() if at == node)
+        assert taken <= left + freed
+
+
+def test_units_that_did_not_suffice_are_not_proposed_again() -> None:
+    """Unit 1 makes room for both members, and something else forbids that."""
+    items = [an_item([1], {0: 4}), an_item([2], {1: 2}, pods=2), an_item([3], {2: 2})]
+    room = a_room([0, 0, 0], items, needs=[2], members=[2])
+    first = solved(room)
+    assert first.best is not None and first.best.units == (1,)
+    second = solved(room.without_success((1,)))
+    assert second.best is not None and second.best.units == (1, 3)
+    third = solved(room.without_success((1,)).without_success((1, 3)))
+    assert third.best is not None and third.best.units in ((1, 2), (2, 3))
+    assert solved(room.without_success((1, 2, 3))).best is None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from reprieve.cluster.mini.auth.authentication import AUTHENTICATED, MASTERS
 from reprieve.cluster.mini.auth.policy_rules import EVERYTHING, PolicyRule
 from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.model.json import Json
@@ -126,7 +126,7 @@ _BOUND = {
     "cluster-admin": (("Group", MASTERS),),
     "system:basic-user": (("Group", AUTHENTICATED),),
     "system:discovery": (("Group", AUTHENTICATED),),
-    "system:public-info-viewer": (("Group", AUTHENTICATED), ("Group", UNAUTHENTICATED)),
+    "system:public-info-viewer": (("Group", AUTHENTICATED),),
     "system:kube-scheduler": (("User", "system:kube-scheduler"),),
     "system:volume-scheduler": (("User", "system:kube-scheduler"),),
 }

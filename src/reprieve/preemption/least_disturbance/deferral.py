@@ -1,0 +1,60 @@
+"""Stands in for the solver within a decision: looks up what a solver found before, and notes what to ask it.
+
+So a decision stays a function of a snapshot, a time and what was found, and no search makes it take long. An
+answer counts in full, with its bound and its proof, for the very room that was solved; in any other room it
+is a hint: a plan that is compared with the first one if it still makes enough room.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from reprieve.model.events import Improvement
+from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.solver_task import NamedRoom, room_of
+from reprieve.preemption.units import Units
+
+
+def not_at_all(_: Units) -> Improve:
+    """The first plan is the plan."""
+    return lambda _, start, __: Improved(start)
+
+
+@dataclass(slots=True, eq=False)
+class Deferral:
+    """Of one decision. ``patience``: how many seconds answers may take."""
+
+    patience: float
+    answers: Sequence[Improvement] = ()
+    asked: dict[str, bytes] = field(default_factory=dict)  # tasks, by the fingerprint of their model
+
+    def improving(self, units: Units) -> Improve:
+        return partial(self._improved, units)
+
+    def _improved(self, units: Units, model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
+        room = room_of(model, units)
+        fingerprint = room.fingerprint
+        answer = next((one for one in self.answers if one.model == fingerprint), None)
+        if answer is None:
+            self.asked[fingerprint] = room.task(start)
+            effort.fell_short = True  # of this room nothing is proved
+            return Improved(self._best(room, start))
+        effort.spent = min(effort.units, effort.spent + answer.effort)
+        effort.fell_short |= answer.fell_short
+        bound = tuple(-math.inf if value is None else value for value in answer.bound)
+        return Improved(self._best(room, start), bound, answer.proved, answer.infeasible)
+
+    def _best(self, room: NamedRoom, start: Solution | None) -> Solution | None:
+        """The best of the first plan and of all that a solver found, as far as it holds in this room."""
+        model = room.model
+        found = [start] if start is not None else []
+        found += [one for one in map(room.solution, self.answers) if one is not None and _holds(model, one)]
+        return min(found, key=lambda one: model.cost(model.counts_of(one.units) or {}), default=None)
+
+
+def _holds(model: RoomModel, one: Solution) -> bool:
+    counts = model.counts_of(one.units)
+    return counts is not None and model.permits(counts) and model.has_room(counts, one.seats)

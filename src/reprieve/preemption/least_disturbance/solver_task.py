@@ -1,0 +1,243 @@
+"""A model as bytes for a solver in whatever process, with names in place of rows, and the answer by name.
+
+The same room has the same bytes whatever the rows are, so that an answer can be matched with a later
+snapshot. How the bytes get there is not known here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+
+from reprieve.model.effects import Target
+from reprieve.model.events import Improvement, PlanImproved
+from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
+from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Seats, Shares
+from reprieve.preemption.units import Units
+
+_NamedSeats = tuple[tuple[str, int, int], ...]
+
+
+class _Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    count: int
+    priority: int
+    prices: tuple[int, ...]
+    footprint: tuple[tuple[int, Amounts], ...]
+    budgets: Shares
+    gangs: Shares
+
+
+class _Room(msgspec.Struct, frozen=True, array_like=True):
+    order: tuple[Disturbance, ...]
+    needs: tuple[Amounts, ...]
+    members: tuple[int, ...]
+    target: int
+    left: tuple[Amounts, ...]
+    usable_by: tuple[tuple[int, ...], ...]
+    items: tuple[_Item, ...]
+    allowances: tuple[int, ...]
+    running: tuple[int, ...]
+    slack: tuple[int, ...]
+    shape_of: tuple[int, ...]
+    breaks_no_budget: bool
+    is_exact: bool
+    barred: tuple[tuple[int, ...], ...]  # places in the list of names
+    units: tuple[str, ...]  # the names of the units of all items, in their order
+    nodes: tuple[str, ...]
+
+
+class _Task(msgspec.Struct, frozen=True, array_like=True):
+    """``start``: the units of a plan that is known, and its seats."""
+
+    room: msgspec.Raw
+    start: tuple[tuple[str, ...], _NamedSeats] | None
+
+
+_ROOM, _TASK = msgspec.msgpack.Decoder(_Room), msgspec.msgpack.Decoder(_Task)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedRoom:
+    """A model, the names of its units and nodes, and both as bytes."""
+
+    model: RoomModel
+    units: Mapping[str, int]
+    nodes: Mapping[str, int]  # places in the model, not rows
+    encoded: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        return _fingerprint(self.encoded)
+
+    def task(self, start: Solution | None) -> bytes:
+        """What a solver is told: the room, and a plan that is known."""
+        known = None
+        if start is not None:
+            names = {number: name for name, number in self.units.items()}
+            known = tuple(names[unit] for unit in start.units), _named(start.seats, list(self.nodes))
+        return msgspec.msgpack.encode(_Task(msgspec.Raw(self.encoded), known))
+
+    def solution(self, found: Improvement) -> Solution | None:
+        """What was found, in rows of this model; None if the model does not have it."""
+        return _solution(found.units, found.seats, self.units, self.nodes)
+
+
+def room_of(model: RoomModel, units: Units) -> NamedRoom:
+    numbers = np.array([number for item in model.items for number in item.units], np.int64)
+    return named_room(model, units.names(numbers), [units.view.nodes.names[row] for row in model.nodes])
+
+
+def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> NamedRoom:
+    """``names``: of the units of all items, in their order. ``nodes``: those of the model."""
+    numbers = [number for item in model.items for number in item.units]
+    place_of = {number: place for place, number in enumerate(numbers)}
+    room = _Room(
+        model.order,
+        model.needs,
+        model.members,
+        model.target,
+        model.left,
+        model.usable_by,
+        tuple(
+            _Item(len(i.units), i.priority, i.prices, i.footprint, i.budgets, i.gangs) for i in model.items
+        ),
+        model.allowances,
+        model.running,
+        model.slack,
+        model.shape_of,
+        model.breaks_no_budget,
+        model.is_exact,
+        tuple(tuple(place_of[unit] for unit in units if unit in place_of) for units in model.barred),
+        tuple(names),
+        tuple(nodes),
+    )
+    by_name = dict(zip(names, numbers, strict=True))
+    places = {name: place for place, name in enumerate(nodes)}
+    return NamedRoom(model, by_name, places, msgspec.msgpack.encode(room))
+
+
+def _fingerprint(encoded: bytes) -> str:
+    return blake2b(encoded, digest_size=16).hexdigest()
+
+
+# --- where it is solved --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ImprovePlan:
+    """A request for a better plan. Nothing is done to the cluster; it is answered by `PlanImproved`."""
+
+    demand: Target
+    id: str  # of the decision that asks
+    tasks: tuple[bytes, ...] = field(repr=False)  # models of the room
+    effort: int  # work units, for all tasks together
+    shared: bool  # each task may spend a part of what is left of the effort; otherwise all that is left
+    patience: float  # seconds after which the answer is not needed any more
+
+
+class _Message(msgspec.Struct, frozen=True, array_like=True):
+    tasks: tuple[bytes, ...]
+    effort: int
+    shared: bool
+
+
+def message_of(request: ImprovePlan) -> bytes:
+    return msgspec.msgpack.encode(_Message(request.tasks, request.effort, request.shared))
+
+
+_MESSAGE = msgspec.msgpack.Decoder(_Message)
+_ANSWER = msgspec.msgpack.Decoder(tuple[Improvement, ...])
+
+
+def solved(message: bytes) -> bytes:
+    """A function of the message alone: neither the machine nor its load changes the answer."""
+    asked = _MESSAGE.decode(message)
+    effort = Effort(asked.effort)
+    found = []
+    for task in asked.tasks:
+        lent = effort.lent(all_of_it=not asked.shared)
+        found.append(_solved(task, lent))
+        effort.returned(lent)
+    return msgspec.msgpack.encode(found)
+
+
+def answer_of(request: ImprovePlan, answer: bytes) -> PlanImproved:
+    return PlanImproved(request.demand, request.id, _ANSWER.decode(answer))
+
+
+def spent_on(answer: bytes) -> int:
+    """The effort of all tasks."""
+    return sum(found.effort for found in _ANSWER.decode(answer))
+
+
+def _solved(task: bytes, effort: Effort) -> Improvement:
+    told = _TASK.decode(task)
+    encoded = bytes(told.room)
+    room = _ROOM.decode(encoded)
+    model = _model_of(room)
+    nodes = {name: place for place, name in enumerate(room.nodes)}
+    numbers = {name: number for number, name in enumerate(room.units)}
+    start = _solution(told.start[0], told.start[1], numbers, nodes) if told.start is not None else None
+    found = improved(model, start, effort) if effort.units > effort.spent else Improved(start)
+    best = found.best
+    return Improvement(
+        _fingerprint(encoded),
+        tuple(room.units[unit] for unit in best.units) if best is not None else None,
+        _named(best.seats, room.nodes) if best is not None else (),
+        tuple(value if math.isfinite(value) else None for value in found.bound),
+        found.proved,
+        found.infeasible,
+        effort.spent,
+        effort.fell_short,
+    )
+
+
+def _model_of(room: _Room) -> RoomModel:
+    """Units and nodes have the numbers of their places in the lists of names."""
+    items, first = [], 0
+    for i in room.items:
+        units = tuple(range(first, first + i.count))
+        items.append(Item(units, i.priority, i.prices, i.footprint, i.budgets, i.gangs))
+        first += i.count
+    return RoomModel(
+        room.order,
+        room.needs,
+        room.members,
+        room.target,
+        room.left,
+        room.usable_by,
+        tuple(range(len(room.nodes))),
+        tuple(items),
+        room.allowances,
+        room.running,
+        room.slack,
+        room.shape_of,
+        room.breaks_no_budget,
+        room.is_exact,
+        room.barred,
+    )
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _named(seats: Seats, nodes: Sequence[str]) -> _NamedSeats:
+    return tuple((nodes[node], shape, count) for (node, shape), count in sorted(seats.items()))
+
+
+def _solution(
+    units: tuple[str, ...] | None, seats: _NamedSeats, numbers: Mapping[str, int], nodes: Mapping[str, int]
+) -> Solution | None:
+    if units is None or not all(unit in numbers for unit in units):
+        return None
+    if not all(node in nodes for node, _, _ in seats):
+        return None
+    return Solution(
+        tuple(sorted(numbers[unit] for unit in units)),
+        {(nodes[node], shape): count for node, shape, count in seats},
+    )

@@ -1,0 +1,78 @@
+"""Has plans improved beside the loop: one request after the other, and each is answered by its end.
+
+Where the solver runs is not known here. A request that is not answered in time is answered without a plan.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from reprieve.model.events import PlanImproved
+from reprieve.preemption.least_disturbance.solver_task import (
+    ImprovePlan,
+    answer_of,
+    message_of,
+    solved,
+    spent_on,
+)
+from reprieve.supervision.mishaps import log_mishap
+
+
+class Solver(Protocol):
+    async def solve(self, message: bytes) -> bytes | None:
+        """The answer; None if there is none. Cancelled if the answer is not needed any more."""
+
+    async def close(self) -> None:
+        """Whatever runs ends."""
+
+
+_UNITS_PER_SECOND = 2_000.0  # in virtual time: about what a worker process does on one core
+
+
+class InProcess:
+    """For virtual time: solved in this process at once, and answered when a worker would be done.
+
+    The duration follows from the effort, so that the same simulation takes the same course on any machine.
+    """
+
+    async def solve(self, message: bytes) -> bytes | None:
+        answer = solved(message)
+        await asyncio.sleep(spent_on(answer) / _UNITS_PER_SECOND)
+        return answer
+
+    async def close(self) -> None:
+        """Nothing outlives its task."""
+
+
+class Improver:
+    def __init__(self, solver: Solver, deliver: Callable[[PlanImproved], None]) -> None:
+        self._solver = solver
+        self._deliver = deliver
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, request: ImprovePlan) -> None:
+        """Returns at once."""
+        task = asyncio.create_task(self._improve(request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """No answer is delivered any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._solver.close()
+
+    async def _improve(self, request: ImprovePlan) -> None:
+        found = PlanImproved(request.demand, request.id)
+        try:
+            async with asyncio.timeout(request.patience), self._turn:
+                answer = await self._solver.solve(message_of(request))
+                if answer is not None:
+                    found = answer_of(request, answer)
+        except TimeoutError:
+            pass  # the scheduler has gone on with the first plan, or is about to
+        except Exception as error:  # every request must end
+            log_mishap(f"improving a plan for {request.demand}", error)
+        self._deliver(found)

@@ -1,0 +1,57 @@
+"""Demands whose first plan is being improved beside the loop: until when each waits, and what was found.
+
+Nothing is written for such a plan: no nomination, no mark, no eviction. Its room is reserved in the ledger,
+so that demands of no higher priority plan around it. What follows when the wait ends is not known here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from reprieve.model.effects import Target
+from reprieve.model.events import Improvement, PlanImproved
+from reprieve.scheduler.decision import Preemption
+from reprieve.scheduler.demand_key import DemandKey
+
+
+@dataclass(frozen=True, slots=True)
+class Improving:
+    """A first plan that waits. ``found``: None until there is an answer."""
+
+    id: str  # of the decision that asked
+    until: float
+    places: tuple[tuple[Target, str], ...]  # where room is reserved
+    price: Preemption | None  # of the first plan; None if there is none
+    found: tuple[Improvement, ...] | None = None
+
+    def is_awaited(self, now: float) -> bool:
+        return self.found is None and now < self.until
+
+
+class Improvements:
+    def __init__(self) -> None:
+        self._waiting: dict[DemandKey, Improving] = {}
+
+    def __iter__(self) -> Iterator[tuple[DemandKey, Improving]]:
+        yield from self._waiting.items()
+
+    def of(self, key: DemandKey) -> Improving | None:
+        return self._waiting.get(key)
+
+    def begin(self, key: DemandKey, improving: Improving) -> None:
+        self._waiting[key] = improving
+
+    def end(self, key: DemandKey) -> Improving | None:
+        return self._waiting.pop(key, None)
+
+    def answered(self, answer: PlanImproved) -> DemandKey | None:
+        """The demand that waits for this answer; None if it came too late."""
+        for key, improving in self._waiting.items():
+            if improving.id == answer.id:
+                self._waiting[key] = replace(improving, found=answer.found)
+                return key
+        return None
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        for key, improving in self._waiting.items():
+            self._waiting[key] = replace(improving, until=improving.until + seconds)

@@ -1,0 +1,107 @@
+"""While a plan is improved, the loop goes on; what was found is journaled, and replayed without a solver."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from reprieve.model.effects import Bind
+from reprieve.model.events import PlanImproved, Seen, Synced
+from reprieve.model.json import Json
+from reprieve.preemption.least_disturbance import solver_task
+from reprieve.runtime.improver import InProcess, Solver
+from reprieve.runtime.journal import Journal, Journaled, entries
+from reprieve.runtime.journal_lines import Observed
+from reprieve.runtime.journal_replay import Replayed, replay
+from reprieve.runtime.loop import Loop
+from reprieve.runtime.observers import Machine
+from reprieve.runtime.virtual_time import clock, run
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.runtime.fake_cluster import FakeCluster
+from tests.unit.runtime.test_improver import SlowSolver
+from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.test_improving import PATIENCE, POLICY, gang, world
+
+OTHERS = 20
+SETTINGS = Settings(policies={SCHEDULER_NAME: POLICY})
+
+
+@dataclass(slots=True)
+class Told:
+    decisions: list[tuple[float, Decision]] = field(default_factory=list)
+
+    def put(self, decision: Decision) -> None:
+        self.decisions.append((asyncio.get_running_loop().time(), decision))
+
+    def at(self, outcome: Outcome) -> list[float]:
+        return [time for time, decision in self.decisions if decision.outcome is outcome]
+
+
+def played(
+    solver: Solver, machine_of: Callable[[Scheduler], Machine] = lambda s: s
+) -> tuple[Told, FakeCluster]:
+    """A gang comes that preempts, and then other pods one after the other, for which there is room."""
+
+    async def main() -> tuple[Told, FakeCluster]:
+        cluster, told = FakeCluster(), Told()
+        room = a_node("room", cpu="3")  # for others, and for no member of the gang
+        cluster.show([*map(Seen, (*world(), room, *gang())), Synced()])
+        loop = Loop(machine_of(Scheduler(SETTINGS)), cluster, clock, told.put, solver=solver)
+        async with loop.running():
+            for i in range(OTHERS):
+                await asyncio.sleep(0.05)
+                cluster.show([Seen(a_pod(f"other-{i}", cpu="100m"))])
+            await asyncio.sleep(2 * PATIENCE)
+        return told, cluster
+
+    return run(main())
+
+
+def test_others_are_decided_while_a_plan_is_improved() -> None:
+    """As many, and as fast, as if nothing were improved."""
+    told, cluster = played(SlowSolver([1.5]))
+    (asked,), (decided,) = told.at(Outcome.IMPROVING), told.at(Outcome.PREEMPTS)
+    assert asked == 0.0
+    assert 1.5 <= decided < 1.6
+    assert len(told.at(Outcome.PLACED)) == OTHERS
+    assert all(asked < time < decided for time in told.at(Outcome.PLACED))
+    bound = [time for time, effect in cluster.tried if isinstance(effect, Bind)]
+    idle, _ = played(SlowSolver([0.0]))
+    assert told.at(Outcome.PLACED) == idle.at(Outcome.PLACED) == bound
+
+
+def test_nothing_is_sent_for_the_plan_before_the_answer() -> None:
+    _, cluster = played(SlowSolver([1.5]))
+    times = [time for time, effect in cluster.tried if effect.target.name in ("g", "g-0", "g-1")]
+    assert times and min(times) >= 1.5
+
+
+def test_a_solver_that_does_not_answer_costs_patience_and_no_more() -> None:
+    told, _ = played(SlowSolver([1000.0]))
+    assert told.at(Outcome.PREEMPTS) == [PATIENCE]
+
+
+def test_what_was_found_is_journaled_and_replayed_without_a_solver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path, {}, pytest.fail)
+    told, _ = played(InProcess(), lambda scheduler: Journaled(scheduler, journal))
+    journal.close()
+    written = [e for entry in entries(tmp_path) if isinstance(entry, Observed) for e in entry.events]
+    (answer,) = [event for event in written if isinstance(event, PlanImproved)]
+    assert answer.found[0].proved and answer.found[0].units
+
+    def never(*_: object) -> None:
+        pytest.fail("a replay starts no solver")
+
+    def again(_: Json) -> Machine:
+        return Scheduler(SETTINGS)
+
+    monkeypatch.setattr(solver_task, "improved", never)
+    (replayed,) = replay(tmp_path, again)
+    assert isinstance(replayed, Replayed)
+    assert (replayed.difference, replayed.decisions) == (None, len(told.decisions))
