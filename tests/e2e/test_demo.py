@@ -145,8 +145,8 @@ def test_no_colour_where_there_is_no_terminal(shown: str) -> None:
     assert "\x1b" not in shown
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
-    """Runs the demo on a terminal, presses Enter whenever it waits, and yields what came before each."""
+def on_a_terminal(*arguments: str, key: bytes = b"\n", **environment: str) -> Iterator[str]:
+    """Runs the demo on a terminal, presses a key whenever it waits, and yields what came before each."""
     controller, terminal = pty.openpty()
     command = [REPRIEVE, "demo", *arguments]
     env = {**os.environ, "TERM": "xterm", **environment}
@@ -158,7 +158,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> Iterator[str]:
             if text.endswith(("next pod. ", "next step. ", "next scene. ")):
                 yield text
                 text = ""
-                os.write(controller, b"\n")
+                os.write(controller, key)
         yield text
     os.close(controller)
     assert process.returncode == 0
@@ -204,6 +204,16 @@ def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
     assert process.returncode == 1
     assert text.rstrip().endswith("Aborted!")
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("key", "scenes"),
+    [(b"n", ["Scene 1 of 2: gang", "Scene 2 of 2: groups"]), (b"q", ["Scene 1 of 2: gang"])],
+)
+def test_a_key_skips_a_scene_or_ends_the_demo(key: bytes, scenes: list[str]) -> None:
+    text = "".join(on_a_terminal("--scene", "gang", "--scene", "groups", key=key, NO_COLOR="1"))
+    assert [line.strip() for line in text.splitlines() if line.startswith("Scene ")] == scenes
+    assert "A training job is created" not in text
 
 
 def test_no_color_is_respected() -> None:

@@ -121,8 +121,7 @@ def pace_for(alone: bool) -> ScenePacing:
 
 def wait_for_key(what: str) -> None:
     """Raises SceneSkippedError or DemoEndedError if that is what the key asks for."""
-    prompt(f"n: skip the scene, q: end, any other key: {what}. ")
-    key = _key()
+    key = _key(f"n: skip the scene, q: end, any other key: {what}. ")
     note("")
     match key:
         case "q" | "Q" | "":
@@ -131,12 +130,13 @@ def wait_for_key(what: str) -> None:
             raise SceneSkippedError
 
 
-def _key() -> str:
+def _key(question: str) -> str:
     """One key, without waiting for Enter; Ctrl-C is a signal as ever. Empty if the terminal is gone."""
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
     try:
-        tty.setcbreak(file)
+        tty.setcbreak(file, termios.TCSANOW)  # without dropping a key that was pressed already
+        prompt(question)
         return os.read(file, 1).decode(errors="replace").replace("\x04", "")
     finally:
         termios.tcsetattr(file, termios.TCSADRAIN, before)
