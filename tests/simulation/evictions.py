@@ -37,7 +37,7 @@ class Evictions:
             c for c in body["status"].get("conditions", ()) if c["type"] == MARK and c["status"] == "True"
         )
         message = next((mark["message"] for mark in marks), "")
-        decision = self.decisions.get(message.rpartition("(decision ")[2].rstrip(")"))
+        decision = self.decisions.get(message.partition("(decision ")[2].partition(")")[0])
         hold(decision is not None, f"{victim} is evicted, and its mark names no decision: {message!r}")
         assert decision is not None
         named = decision.preemption.victims if decision.preemption is not None else ()
