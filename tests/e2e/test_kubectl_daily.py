@@ -66,7 +66,7 @@ def test_pruning(kubectl: Kubectl) -> None:
     kubectl.apply(*both)
     flags = ("--prune", "-l", "set=one", "--prune-allowlist=core/v1/ConfigMap")
     kubectl("apply", "-f", "-", *flags, stdin=yaml.safe_dump(both[0]))
-    assert kubectl.names("configmaps") == ["a"]
+    assert kubectl.names("configmaps") == ["a", "kube-root-ca.crt"]
 
 
 def test_pruning_of_whatever_kubectl_prunes(kubectl: Kubectl) -> None:
