@@ -34,6 +34,8 @@ def crowded(world: str, pods: int, millicpu: int, nodes: int | None = None, seed
         assert process.stdout is not None
         for line in process.stdout:
             yield msgspec.json.decode(line)
+    if process.returncode:
+        raise SystemExit(f"{program} failed with exit code {process.returncode}")
 
 
 def is_newcomer(thing: Json) -> bool:

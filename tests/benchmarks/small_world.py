@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("world")
     for flag in ("--gang", "--cpu", "--nodes"):
         parser.add_argument(flag, type=int, required=True)
+    parser.add_argument("--seed", help="nothing here is drawn at random")
     asked = parser.parse_args()
     for thing in objects(asked.nodes, asked.gang, asked.cpu):
         print(json.dumps(thing))
