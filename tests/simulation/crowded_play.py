@@ -17,7 +17,7 @@ from tests.simulation.acts import Act, RestartServer, SetClock
 from tests.simulation.crowd import connection_of, crowd, settings_of
 from tests.simulation.drowsy_solver import DrowsySolver
 from tests.simulation.evictions import Evictions
-from tests.simulation.invariants import Tell, check_all_started, hold, pods_in
+from tests.simulation.invariants import Tell, check_all_started, hold, not_started_in, pods_in
 from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 from tests.simulation.watched import WatchedScheduler
@@ -117,9 +117,12 @@ class CrowdedPlay(Play):
                 await super()._act(at, act)
 
     async def _between_attempts(self) -> None:
-        """Evictions that are refused for good are tried again for ever, ever more rarely."""
+        """Evictions that are refused for good are tried again for ever, ever more rarely.
+
+        One attempt may evict other pods first; what replaces them has to start.
+        """
         for _ in range(_ATTEMPT_SECONDS if self._connection.refused else 0):
-            if self._watched.is_idle():
+            if self._watched.is_idle() and not not_started_in(self._cluster.store):
                 return
             await asyncio.sleep(1.0)
 

@@ -238,10 +238,15 @@ def waiting_in(store: Store) -> list[Pod]:
     return [pod for pod in pods_in(store) if is_waiting(pod)]
 
 
+def not_started_in(store: Store) -> list[str]:
+    """The names of pods that have a node."""
+    pending = (pod for pod in pods_in(store) if pod.status.phase == "Pending")
+    return [pod.metadata.name for pod in pending if pod.spec.node_name]
+
+
 def check_all_started(store: Store) -> None:
-    for pod in pods_in(store):
-        late = pod.spec.node_name and pod.status.phase == "Pending"
-        hold(not late, f"{pod.metadata.name} has a node and did not start")
+    late = not_started_in(store)
+    hold(not late, f"{late} have a node and did not start")
 
 
 def waiting_in_vain(store: Store) -> set[str]:
