@@ -146,7 +146,8 @@ def test_the_speed_of_a_scene() -> None:
 
 VICTIM = re.compile(
     r"Preempted by (pod|podgroup) ([a-z][\w-]*|[0-9a-f-]{36}) on node [\w-]+"
-    r"(, with all of PodGroup [\w-]+)?: the preemptor's priority is \d+ \(decision d-\w+\); more: reprieve why pod/[\w-]+ -n [\w-]+$"
+    r"(, with all of PodGroup [\w-]+)?: the preemptor's priority is \d+ \(decision d-\w+\); "
+    r"more: reprieve why pod/[\w-]+ -n [\w-]+$"
 )
 
 
