@@ -85,7 +85,7 @@ MUTATIONS = (
     Mutation(
         "a nomination that is not withdrawn",
         "scheduler/nomination_withdrawal.py",
-        '    return tuple(Nominate(pod, "") for pod in pods)\n',
+        '    return tuple(Nominate(nomination.pod, "") for nomination in written)\n',
         "    return ()\n",
         STATES,
     ),
@@ -334,7 +334,7 @@ MUTATIONS = (
     Mutation(
         "a nomination that outlives its plan",
         "scheduler/nomination_withdrawal.py",
-        "    unreserve(state, pods, key, now)\n",
+        "    unreserve(state, [nomination.pod for nomination in waiting], key, now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
@@ -347,9 +347,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination whose demand is another one now",
-        "scheduler/enqueueing.py",
-        "        state.ledger.nominations.move(target)\n",
-        "",
+        "scheduler/nomination_withdrawal.py",
+        "        state.ledger.nominations.move(pod)\n",
+        "        pass\n",
         unit(
             "test_core_groups.py::test_a_pod_that_changes_its_group_keeps_its_room_until_the_other_group_is_decided"
         ),
