@@ -27,6 +27,9 @@ $(STAMP): requirements-dev.lock $(RUNS)
 	@$(BIN)/python deploy/install.py requirements-dev.lock
 	@touch $@
 
+# One more than two cores: tests with real processes wait more than they work.
+WORKERS = 3
+
 # For the end-to-end tests: pinned like everything else, without root.
 $(KUBECTL): tests/e2e/kubectl.lock | $(STAMP)
 	@echo "putting kubectl into $(VENV)"
@@ -41,13 +44,13 @@ test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 coverage: venv $(KUBECTL)  ## branch coverage of the same tests, as a table
-	$(BIN)/python -m pytest -n 2 --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
 
 soak: venv $(KUBECTL)  ## the same tests, with many more random examples
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile=soak $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=soak $(ARGS)
 
 bench: venv  ## how long decisions take, also against another revision: ARGS="--list", ARGS="--case G500 --against REV"
 	@$(BIN)/python -m benchmarks $(ARGS)
