@@ -163,7 +163,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
 
         if not snapshot:
             bar.close()
-        try:
+        with _errors(host, port, shape, snapshot):
             asyncio.run(
                 keep(
                     wanted,
@@ -173,18 +173,25 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
                     feature_gates=",".join(gates),
                 )
             )
-        except InvalidConfigurationError as error:
-            raise config_error(None, error) from error
-        except OSError as error:
-            raise click.ClickException(unavailable(error, host, port)) from error
-        except RegistryError as error:
-            raise click.ClickException(str(error)) from error
-        except StorageError as error:
-            raise click.ClickException(f"--data-dir: {error}") from error
-        except SnapshotError as error:
-            raise click.ClickException(f"{snapshot}: {error}") from error
-        except ValueError as error:
-            raise click.ClickException(f"{shape}: {error}") from error
+
+
+@contextmanager
+def _errors(host: str, port: int, shape: str, snapshot: str | None) -> Iterator[None]:
+    """What can go wrong, in one sentence that names the flag or the file."""
+    try:
+        yield
+    except InvalidConfigurationError as error:
+        raise config_error(None, error) from error
+    except OSError as error:
+        raise click.ClickException(unavailable(error, host, port)) from error
+    except RegistryError as error:
+        raise click.ClickException(str(error)) from error
+    except StorageError as error:
+        raise click.ClickException(f"--data-dir: {error}") from error
+    except SnapshotError as error:
+        raise click.ClickException(f"{snapshot}: {error}") from error
+    except ValueError as error:
+        raise click.ClickException(f"{shape}: {error}") from error
 
 
 @contextmanager

@@ -1,54 +1,39 @@
-"""The algorithm: place the demand without the units that may be preempted, then reprieve those that can stay.
+"""Where can there be a plan, which plans can be the best, and why is there none?
 
-What a unit is, which may be preempted and by which criteria a plan wins is the policy's business.
+How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan``. What a unit
+is, which may be preempted and by which criteria a plan wins is the policy's business.
 """
 
-from bisect import bisect_left, insort
+from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
-from reprieve.model.snapshot import NOWHERE
-from reprieve.model.whatif import without
-from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.placement.effort import Effort
-from reprieve.placement.gang_search import place_in_any_order, place_on
-from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
-    Counting,
-    InOrder,
-    Joint,
     Stock,
     accounts,
     stocks_as_upstream,
     unaffordable,
 )
+from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
-from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
-from reprieve.preemption.least_disturbance.improve import Improved, Solution
+from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.lost_work import lost_work
-from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import model_of
-from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
-from reprieve.preemption.policy import BudgetCounting, SearchMode
+from reprieve.preemption.policy import SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, pods_that_matter, trial
-from reprieve.preemption.units import Unit, UnitKind, Units
+from reprieve.preemption.reprieve import counts_room, pods_that_matter
+from reprieve.preemption.units import Units
 
 CLUSTER = "cluster"
-_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
-_RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
@@ -120,7 +105,7 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
         return any(plan is not None and not plan.broken for plan in plans)
-    begun = (_begin(domain, question, takeable, by_room=False) for domain in domains(question, takeable))
+    begun = (begun_in(domain, question, takeable, by_room=False) for domain in domains(question, takeable))
     return any(one is not None for one in begun)
 
 
@@ -164,7 +149,7 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     if first is not None and _is_enough(verdict.allowed | ending, units, question):
         return NoPlan(Why.TOLERATED, first, held=pods)
     # Feasibility may not be monotone in the victims: then any of the moments may be the right one.
-    is_settled = _more_room_never_hurts(
+    is_settled = more_room_never_hurts(
         question, pods_that_matter(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
@@ -191,15 +176,6 @@ def _within_reach(question: Question, units: Units) -> Mask:
     reach = np.zeros(len(units.priority), np.bool_)
     reach[units.touching(question.found.curable())] = True
     return reach
-
-
-def _more_room_never_hurts(question: Question, matter: Mask) -> bool:
-    """Feasibility is monotone in the victims if the demand's pods are identical and no other pod matters.
-
-    Otherwise a victim may be the very pod that the demand has an affinity to.
-    """
-    pods = question.view.pods
-    return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
@@ -250,384 +226,3 @@ def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[Candidate
     if len(rows) <= question.shortcuts.nodes or not counts_room(question.demand):
         return map(Candidate, rows)
     return worth_planning(question, takeable)
-
-
-def _begin(
-    domain: Domain, question: Question, takeable: Takeable, *, by_room: bool
-) -> "tuple[Planning, Placement] | None":
-    """All units that may be evicted there, and where the demand is placed without them."""
-    units, allowed = takeable.units, takeable.allowed
-    touching = units.touching(domain.nodes)
-    local = units.listed(touching[allowed[touching]])
-    planning = Planning(question, domain, takeable, tuple(local), by_room)
-    placement = planning.place(local) if local else None
-    return None if placement is None else (planning, placement)
-
-
-def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
-    """``by_room``: on this node, nothing but room and ports is known to be missing."""
-    begun = _begin(domain, question, takeable, by_room=by_room)
-    if begun is None:
-        return None
-    planning, placement = begun
-    if question.policy.search is SearchMode.UPSTREAM:
-        return planning.spare(placement, planning.local)
-    plan = planning.by_ceiling(placement)
-    return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Planning:
-    """A plan in the making, from the units of the domain that may be evicted, the most important first."""
-
-    question: Question
-    domain: Domain
-    takeable: Takeable
-    local: tuple[Unit, ...]
-    by_room: bool  # the domain is a node where nothing but room and ports is missing
-
-    def place(self, gone: Iterable[Unit]) -> Placement | None:
-        """Where the demand would go in this domain if these units were gone."""
-        question, pods = self.question, _pods_of(gone)
-        if self.by_room:
-            there = Placement((int(self.domain.nodes.argmax()),))
-            return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
-        demand = replace(question.demand, allowed=self.domain.nodes)
-        view, choose = without(question.view, pods), question.policy.choose
-        placed = place_in_any_order(demand, view, question.profile, choose)
-        return placed if isinstance(placed, Placement) else None
-
-    def by_ceiling(self, placement: Placement) -> Plan:
-        plan = self.below_ceiling(placement, self.local)
-        plan = self.kinder_to_budgets(plan) if plan.broken else plan
-        plan = self.or_as_the_rival(plan, placement)
-        plan = self.kinder_to_gangs(plan) if plan.starved else plan
-        return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
-
-    def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
-        """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, costs = self.question, self._costs()
-        ceiling_cost = costs.of(plan.victims)
-        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
-        target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, self.domain.nodes, target, costs)
-        # Other domains are searched after this one.
-        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(plan, model, effort)
-        if effort.spent:  # where there is none, one record stands for all demands
-            question.demand.effort.returned(effort)
-        if other is not None:
-            strict = question.policy.breaks_no_budget
-            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost = costs.of(plan.victims)
-        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
-
-    def _costs(self) -> Costs:
-        question, takeable = self.question, self.takeable
-        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
-        if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work)
-        if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
-        return costs
-
-    def _sought(
-        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
-    ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in the model, and the plan that it makes.
-
-        Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
-        longer, and something else is sought.
-        """
-        known = self._solution(plan, model)
-        improve = self.question.policy.improving(self.takeable.units)
-        found = least_disturbing(model, known, effort, improve)
-        other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None or found.best is None or found.best == known:
-            return found, model, other
-        model = model.without_success(found.best.units)
-        if not retries:
-            return found, model, None
-        # Without effort, a first plan is all that can be found.
-        return self._sought(plan, model, effort, retries - 1 if effort.spent < effort.units else 0)
-
-    def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
-        """The plan in words of the model, if the model has all of its victims."""
-        units = tuple(sorted(unit.number for unit in plan.victims))
-        if model.counts_of(units) is None:
-            return None
-        return Solution(units, model.seats_of(plan.placement.nodes))
-
-    def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
-        """A plan that evicts no more than the solution does, checked against all constraints."""
-        gone = set(solution.units)
-        taken = [unit for unit in self.local if unit.number in gone]
-        seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
-        placement = self._seated(taken, seats) if seats else self.place(taken)
-        return self.spare(placement, taken) if placement is not None else None
-
-    def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:
-        """Members on given nodes, and the others that are wanted wherever they fit."""
-        question = self.question
-        demand = replace(question.demand, allowed=self.domain.nodes)
-        view = without(question.view, _pods_of(taken))
-        return place_on(seats, demand, view, question.profile, question.policy.choose)
-
-    def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
-        """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
-
-        A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
-        """
-        risky = self._at_risk(placement, taken)
-        spared = _breakers_spared(risky, self._trial(placement, taken), self._counting(risky))
-        left = [unit for unit in taken if unit.number not in spared]
-        found = self._lowest(left, _Below(left[0].priority, tuple(taken), placement) if left else None)
-        if found is None:
-            return self.spare(placement, left)
-        below = self.spare(found.placement, found.taken, found.ceiling)
-        if found.placement == placement:
-            return below
-        return min(below, self.spare(placement, left), key=self._rank)
-
-    def kinder_to_budgets(self, plan: Plan) -> Plan:
-        """Several pods may have been placed where budgets are broken, and could be placed around them."""
-        counting = self._counting(self.local)
-        harmless = [unit for unit in self.local if not counting.broken([unit])]
-        placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
-        return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
-
-    def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
-        """The order in which units are reprieved decides which of them still fit; no order is always best.
-
-        That of kube-scheduler is tried too, so that no plan is worse than its own.
-        """
-        rival = self.takeable.rival
-        if rival is None:
-            return plan
-        taken = self._as_ranked_by(rival)
-        risky, ours = self._at_risk(placement, taken), self._counting(self.local)
-        counting = InOrder(rival.accounts, risky, self.question.view)
-        if _tried(taken, counting) == _tried(self.local, ours):
-            return plan
-        theirs = self._spare(placement, risky, self._trial(placement, taken), counting)
-        return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
-
-    def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
-        groups = self.question.view.pods.groups.codes
-        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in self.local):
-            return self.local
-        units = {unit.number: unit for unit in self.local}
-        order = rival.units.in_order(np.array(list(units), np.int64))
-        return [units[number] for number in order.tolist()]
-
-    def kinder_to_gangs(self, plan: Plan) -> Plan:
-        """Other units may do just as well, and leave no gang with too few pods."""
-        view = self.question.view
-        hungry = set(starved(view, (pod for unit in plan.victims for pod in unit.pods)))
-        others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
-        placement = self.place(others)
-        return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
-
-    def or_elsewhere(self, plan: Plan) -> Plan:
-        """Members are placed as if all units were gone; other nodes may need fewer of them gone.
-
-        The second placement prefers nodes where the least must go, and is skipped if the first one is on such
-        nodes by chance. Each further one avoids the node of the one before that cost most.
-        """
-        question, nodes = self.question, self.domain.nodes.copy()
-        share = question.demand.effort.share()
-        price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
-        tries = question.policy.placements_tried - 1
-        if tries > 0 and plan.victims and self._is_least_short(plan):
-            tries -= 1
-            nodes[self._dearest_node(plan)] = False
-        for _ in range(tries):
-            if not plan.victims or price > share.left or not share.take(price):
-                break
-            taken = self._no_worse_than(plan)
-            placement = self._where_least_goes(taken, nodes)
-            if placement is None:
-                break
-            other = self.spare(placement, taken, plan.ceiling)
-            nodes[self._dearest_node(other)] = False
-            plan = min(plan, other, key=self._rank)
-        return plan
-
-    def _is_least_short(self, plan: Plan) -> bool:
-        """Whether no other nodes lack less for a first member than those of the plan."""
-        question, used = self.question, sorted({node for _, node in plan.places})
-        short = _shortage(
-            Ask(question.view, question.demand.pods[0], question.profile), question.view.requested
-        )
-        least = np.partition(short[self.domain.nodes], len(used) - 1)[: len(used)]
-        return bool(short[used].sum() <= least.sum())
-
-    def _no_worse_than(self, plan: Plan) -> list[Unit]:
-        """The units whose eviction exceeds no budget and no priority that the plan does not."""
-        counting = self._counting(self.local)
-        taken = [unit for unit in self.local if unit.priority <= plan.victims[0].priority]
-        return taken if plan.broken else [unit for unit in taken if not counting.broken([unit])]
-
-    def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
-        question = self.question
-        emptied = without(question.view, _pods_of(taken))
-        choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
-        demand = replace(question.demand, allowed=nodes)
-        placed = place_in_any_order(demand, emptied, question.profile, choose)
-        return placed if isinstance(placed, Placement) else None
-
-    def _dearest_node(self, plan: Plan) -> int:
-        """Of the nodes in use, the one that the most victims go for; a unit counts in part for each."""
-        price, where = dict.fromkeys((node for _, node in plan.places), 0.0), self.question.view.where
-        for unit in plan.victims:
-            there = {node for node in where[list(unit.pods)].tolist() if node in price}
-            for node in there:
-                price[node] += len(unit.pods) / len(there)
-        return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
-
-    def _starved(self, victims: Iterable[Unit]) -> int:
-        """Gangs that the plan leaves with too few pods, if that counts for the demand."""
-        if not self.question.demand.spares_gangs:
-            return 0
-        return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
-
-    def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
-        """The lowest priority such that the demand fits with no unit above it gone."""
-        ceilings = sorted({unit.priority for unit in left})
-        below = cache(lambda ceiling: self._below(left, ceiling, known))
-        if _more_room_never_hurts(self.question, self.takeable.matter):
-            ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: below(c) is not None) :]
-        return next((found for c in ceilings if (found := below(c)) is not None), None)
-
-    def _below(self, left: Sequence[Unit], ceiling: int, known: "_Below | None") -> "_Below | None":
-        taken = tuple(unit for unit in left if unit.priority <= ceiling)
-        if known is not None and len(taken) == len(known.taken):
-            return known
-        placement = self.place(taken)
-        return _Below(ceiling, taken, placement) if placement is not None else None
-
-    def _rank(self, plan: Plan) -> Rank:
-        return rank(plan, self.question.policy.ranking)
-
-    def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
-        """Of these units, the victims are those that cannot be put back.
-
-        If there are none, the demand fits as things are, though not where it was tried first.
-        """
-        risky = self._at_risk(placement, taken)
-        return self._spare(placement, risky, self._trial(placement, taken), self._counting(risky), ceiling)
-
-    def _spare(
-        self,
-        placement: Placement,
-        risky: Sequence[Unit],
-        test: Trial,
-        counting: Counting,
-        ceiling: int | None = None,
-    ) -> Plan:
-        victims = _sweep(risky, test, counting)
-        if self.question.policy.search is not SearchMode.UPSTREAM:
-            # Putting one back can make room for another where constraints look beyond one node.
-            while len(fewer := _sweep(victims, test, counting)) < len(victims):
-                victims = fewer
-        gone = {unit.number for unit in victims}
-        return Plan(
-            domain=self.domain.name,
-            placement=placement,
-            victims=tuple(unit for unit in self.local if unit.number in gone),
-            spared=tuple(unit for unit in self.local if unit.number not in gone),
-            broken=counting.broken(victims),
-            ceiling=ceiling,
-            pods=self.question.demand.pods,
-            starved=self._starved(victims),
-        )
-
-    def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
-        """A unit is at no risk if it has no pod on the nodes in use, no budget, and matters to no constraint.
-
-        Such units can be put back in any order, and make no difference to the others.
-        """
-        question, units = self.question, self.takeable.units
-        if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
-            return taken
-        used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-        used[[node for node in placement.nodes if node != NOWHERE]] = True
-        pods = used[question.view.where] | self.takeable.matter
-        for stock in self.takeable.accounts.stocks:
-            pods |= stock.pods
-        at_risk = units.with_any(pods).tolist()
-        return [unit for unit in taken if at_risk[unit.number]]
-
-    def _counting(self, going: Sequence[Unit]) -> Counting:
-        if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            return InOrder(self.takeable.accounts, going, self.question.view)
-        return Joint(self.takeable.accounts, going)
-
-    def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
-        settled = self._settled(placement, _pods_of(gone))
-        return RoomAndPorts(settled) if self.by_room else trial(settled, self.takeable.matter)
-
-    def _settled(self, placement: Placement, gone: Ints) -> Settled:
-        question = self.question
-        return Settled(question.demand, placement, question.profile, question.view, gone)
-
-
-def least_short(freed: Ints, choose: Choose) -> Choose:
-    """Prefers nodes that would be short of the least, if the pods stayed that count as gone.
-
-    ``freed``: [resource, node] what these pods use.
-    """
-
-    def chosen(ask: Ask, feasible: Mask) -> int:
-        short = np.where(feasible, _shortage(ask, ask.view.requested + freed), np.inf)
-        return choose(ask, short == short.min())
-
-    return chosen
-
-
-def _shortage(ask: Ask, requested: Ints) -> Floats:
-    """[node] what it lacks for the pod, as a part of what the pod needs, if so much is requested there."""
-    needs = ask.view.pods.requests[:, ask.pod]
-    asked = needs > 0
-    lack = needs[asked, None] - (ask.view.allocatable[asked] - requested[asked])
-    short: Floats = (np.maximum(lack, 0) / needs[asked, None]).max(axis=0, initial=0.0)
-    return short
-
-
-def _pods_of(units: Iterable[Unit]) -> Ints:
-    return np.array([pod for unit in units for pod in unit.pods], np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class _Below:
-    """The units up to a priority are gone, and the demand fits."""
-
-    ceiling: int
-    taken: tuple[Unit, ...]
-    placement: Placement
-
-
-def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
-    """In which order units are put back, as long as none is reprieved."""
-    breakers = counting.first_chance([u for u in units if counting.breaks(u)])
-    return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
-
-
-def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
-    """The units that cannot be put back, after those that break budgets had the first chance."""
-    spared = _breakers_spared(units, test, counting)
-    left = [u for u in units if u.number not in spared]
-    return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]
-
-
-def _breakers_spared(units: Sequence[Unit], test: Trial, counting: Counting) -> set[int]:
-    breakers = [u for u in units if counting.breaks(u)]
-    tried = counting.first_chance(breakers)
-    return {u.number for u in tried if counting.breaks(u) and _put_back(u, test, counting)}
-
-
-def _put_back(unit: Unit, test: Trial, counting: Counting) -> bool:
-    if not test.put_back(unit):
-        return False
-    counting.spare(unit)
-    return True
