@@ -18,6 +18,7 @@ from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, STOP_SECONDS, duration_fault
 from reprieve.cluster.mini.object_guard import ObjectWork, accepts_events, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
@@ -40,16 +41,22 @@ _CONTROLLERS = {
     "ReplicationController": "replication-controller",
     "StatefulSet": "statefulset-controller",
 }
+_DURATIONS = {RUN_SECONDS: "InvalidRunSeconds", STOP_SECONDS: "InvalidStopSeconds"}
 
 
 class _Container(Record, frozen=True):
     name: str = ""
 
 
+class _Template(Record, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class _Spec(Record, frozen=True):
     node_name: str = ""
     replicas: int = 0
     containers: tuple[_Container, ...] = ()
+    template: _Template = _Template()
 
 
 class _Status(Record, frozen=True):
@@ -123,12 +130,15 @@ def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
         case "pods":
             if change.type is EventType.ADDED:
                 yield from _created(after, "pod")
+            yield from _invalid_durations(change.object, _KUBELET, before.metadata, after.metadata)
             yield from _of_containers(change.object, before, after)
         case "replicasets.apps":
             yield from _scaled(before, after)
         case "jobs.batch":
             if change.type is EventType.ADDED:
                 yield from _created(after, "job")
+            had, has = before.spec.template.metadata, after.spec.template.metadata
+            yield from _invalid_durations(change.object, _CONTROLLERS["Job"], had, has)
             yield from _finished(change.object, before, after)
 
 
@@ -153,6 +163,19 @@ def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
     if owner is not None:
         note = f"Created {what}: {observed.metadata.name}"
         yield _event(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
+
+
+def _invalid_durations(
+    stored: Stored, component: str, before: ObjectMeta, after: ObjectMeta
+) -> Iterator[RecordedEvent]:
+    """Once for each value: kubelets ignore an invalid one."""
+    for annotation, reason in _DURATIONS.items():
+        declared = after.annotations.get(annotation)
+        if declared is None or declared == before.annotations.get(annotation):
+            continue
+        fault = duration_fault(annotation, declared)
+        if fault:
+            yield RecordedEvent(component, Announce(_target(stored), Tone.WARNING, reason, "Run", fault))
 
 
 def _of_containers(pod: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
