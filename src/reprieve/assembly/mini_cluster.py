@@ -24,6 +24,7 @@ from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.controllers.selection import selected_controllers
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rest.non_resource_paths import Page
 from reprieve.cluster.mini.snapshot_restore import SnapshotError
@@ -55,6 +56,7 @@ __all__ = [
     "change",
     "cluster_in_process",
     "cluster_up",
+    "selected_controllers",
     "submit",
     "usual_configuration",
 ]
@@ -143,7 +145,7 @@ async def cluster_up(
 
     ``configured``: of its scheduler; by default it also takes the pods of default-scheduler. A cluster with a
     data directory has a journal; ``complain`` gets a sentence when the journal can no longer be written.
-    Recent decisions are in memory in any case, within bounds; those of earlier runs are read from the journal.
+    Recent decisions are in memory in any case, within bounds; those of earlier runs come from the journal.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 

@@ -5,7 +5,7 @@ themselves, since no part of the cluster decides by events. It deletes events af
 does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,7 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.control_loop import earliest
+from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS, REPLICA_SET
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
@@ -32,13 +33,14 @@ _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
 _EVENT_TTL = 3600.0  # seconds
 _DELETIONS_PER_STEP = 500  # then the rest of the cluster gets its turn
 _KUBELET = "kubelet"
+_OF_REPLICAS = "replication-controller"  # as kube-controller-manager calls it in events
 _CONTROLLERS = {
     "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",
     "Deployment": "deployment-controller",
     "Job": "job-controller",
     "ReplicaSet": "replicaset-controller",
-    "ReplicationController": "replication-controller",
+    "ReplicationController": _OF_REPLICAS,
     "StatefulSet": "statefulset-controller",
 }
 _DURATIONS = {RUN_SECONDS: "InvalidRunSeconds", STOP_SECONDS: "InvalidStopSeconds"}
@@ -83,9 +85,12 @@ class RecordedEvent:
 
 
 class EventRecorder:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    """``selected``: the controllers that run here; others write their events themselves."""
+
+    def __init__(self, store: Store, clock: Clock, selected: Collection[str] = ALL_CONTROLLERS) -> None:
         self._store = store
         self._clock = clock
+        self._components = {_KUBELET, *selected} | ({_OF_REPLICAS} if REPLICA_SET in selected else set())
         self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
         self._guard = object_guard(store, "event recorder")
@@ -117,6 +122,8 @@ class EventRecorder:
 
     def _record(self, change: WatchEvent) -> None:
         for event in events_of(change):
+            if event.component not in self._components:
+                continue
             if accepts_events(self._store, event.announcement.target.namespace):
                 announce(self._store, event.announcement, self._clock(), event.component)
 
@@ -130,7 +137,7 @@ def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
         case "pods":
             if change.type is EventType.ADDED:
                 yield from _created(after, "pod")
-            yield from _invalid_durations(change.object, _KUBELET, before.metadata, after.metadata)
+            yield from _invalid_durations(change.object, before.metadata, after.metadata)
             yield from _of_containers(change.object, before, after)
         case "replicasets.apps":
             yield from _scaled(before, after)
@@ -138,7 +145,7 @@ def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
             if change.type is EventType.ADDED:
                 yield from _created(after, "job")
             had, has = before.spec.template.metadata, after.spec.template.metadata
-            yield from _invalid_durations(change.object, _CONTROLLERS["Job"], had, has)
+            yield from _invalid_durations(change.object, had, has)
             yield from _finished(change.object, before, after)
 
 
@@ -165,9 +172,7 @@ def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
         yield _event(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
 
 
-def _invalid_durations(
-    stored: Stored, component: str, before: ObjectMeta, after: ObjectMeta
-) -> Iterator[RecordedEvent]:
+def _invalid_durations(stored: Stored, before: ObjectMeta, after: ObjectMeta) -> Iterator[RecordedEvent]:
     """Once for each value: kubelets ignore an invalid one."""
     for annotation, reason in _DURATIONS.items():
         declared = after.annotations.get(annotation)
@@ -175,7 +180,7 @@ def _invalid_durations(
             continue
         fault = duration_fault(annotation, declared)
         if fault:
-            yield RecordedEvent(component, Announce(_target(stored), Tone.WARNING, reason, "Run", fault))
+            yield RecordedEvent(_KUBELET, Announce(_target(stored), Tone.WARNING, reason, "Run", fault))
 
 
 def _of_containers(pod: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:

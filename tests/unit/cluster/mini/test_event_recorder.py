@@ -62,6 +62,14 @@ def test_a_deployment_makes_pods(scene: Told) -> None:
     ]
 
 
+def test_controllers_that_run_elsewhere_write_their_own_events(scene: Told) -> None:
+    scene.teller = EventRecorder(scene.store, scene.clock, selected=())
+    scene.teller.step()
+    scene.add(_owning("Deployment", "web", replicas=2), pod("a", on="n1"))
+    scene.pass_time(1)
+    assert scene.told() == [("Pod", "Started", "kubelet")]
+
+
 def test_a_job_ends(scene: Told) -> None:
     job = _owning("Job", "j", template=template(**{RUN_SECONDS: "1"}), completions=1, parallelism=1)
     scene.add(job)
@@ -108,7 +116,7 @@ def test_an_invalid_duration_in_a_template_is_reported_on_the_job(scene: Told) -
     job = _owning("Job", "j", template=template(**{RUN_SECONDS: "1e3"}), completions=1, parallelism=1)
     scene.add(job)
     scene.pass_time(1)
-    assert ("Job", "InvalidRunSeconds", "job-controller") in scene.told()
+    assert ("Job", "InvalidRunSeconds", "kubelet") in scene.told()
     assert ("Pod", "InvalidRunSeconds", "kubelet") in scene.told()
 
 

@@ -5,7 +5,7 @@ no changes: a controller acts on the state of the cache at that time. A step mak
 what is left over waits for the next one, after the rest of the cluster has had its turn.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -26,6 +26,7 @@ from reprieve.cluster.mini.controllers import (
     pod_group_protection,
     replica_set,
     root_ca_publisher,
+    selection,
     service_account,
     stateful_set,
     volume_protection,
@@ -39,6 +40,7 @@ from reprieve.cluster.mini.controllers.controller_cache import (
     ControllerCache,
     HasMetadata,
 )
+from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
@@ -79,9 +81,13 @@ def delays_at(speed: float) -> Delays:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """``affected``: the keys to reconcile for an object before or after its change."""
+    """``affected``: the keys to reconcile for an object before or after its change.
+
+    ``name``: in logs. ``selector``: the name by which users choose it.
+    """
 
     name: str
+    selector: str
     affected: Callable[[ControllerCache, HasMetadata], Iterable[Key]]
     reconcile: Callable[[ControllerCache, Key, float], Iterable[Write]]
     delay: float
@@ -91,42 +97,97 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
         Controller(
             "deployment",
+            selection.DEPLOYMENT,
             deployment.affected,
             partial(deployment.reconcile, speed=delays.speed),
             delays.reconcile,
         ),
-        Controller("replica set", replica_set.affected, replica_set.reconcile, delays.reconcile),
-        Controller("daemon set", daemon_set.affected, daemon_set.reconcile, delays.reconcile),
-        Controller("stateful set", stateful_set.affected, stateful_set.reconcile, delays.reconcile),
         Controller(
-            "cron job", cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile
+            "replica set",
+            selection.REPLICA_SET,
+            replica_set.affected,
+            replica_set.reconcile,
+            delays.reconcile,
         ),
-        Controller("job", job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
-        Controller("disruption", disruption.affected, disruption.reconcile, delays.reconcile),
-        Controller("workload", workload.affected, workload.reconcile, delays.reconcile),
+        Controller(
+            "daemon set", selection.DAEMON_SET, daemon_set.affected, daemon_set.reconcile, delays.reconcile
+        ),
+        Controller(
+            "stateful set",
+            selection.STATEFUL_SET,
+            stateful_set.affected,
+            stateful_set.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "cron job",
+            selection.CRON_JOB,
+            cron_job.affected,
+            partial(cron_job.reconcile, speed=delays.speed),
+            delays.reconcile,
+        ),
+        Controller(
+            "job", selection.JOB, job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile
+        ),
+        Controller(
+            "disruption", selection.DISRUPTION, disruption.affected, disruption.reconcile, delays.reconcile
+        ),
+        Controller("workload", selection.WORKLOAD, workload.affected, workload.reconcile, delays.reconcile),
         Controller(
             "pod group protection",
+            selection.POD_GROUP_PROTECTION,
             pod_group_protection.affected,
             pod_group_protection.reconcile,
             delays.reconcile,
         ),
-        Controller("node lifecycle", node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
+        Controller(
+            "node lifecycle",
+            selection.NODE_LIFECYCLE,
+            node_lifecycle.affected,
+            node_lifecycle.reconcile,
+            delays.reconcile,
+        ),
         Controller(
             "cluster role aggregation",
+            selection.CLUSTER_ROLE_AGGREGATION,
             cluster_role_aggregation.affected,
             cluster_role_aggregation.reconcile,
             delays.reconcile,
         ),
-        Controller("endpoint slice", endpoint_slice.affected, endpoint_slice.reconcile, delays.reconcile),
-        Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
         Controller(
-            "root CA publisher", root_ca_publisher.affected, root_ca_publisher.reconcile, delays.reconcile
+            "endpoint slice",
+            selection.ENDPOINT_SLICE,
+            endpoint_slice.affected,
+            endpoint_slice.reconcile,
+            delays.reconcile,
         ),
         Controller(
-            "volume protection", volume_protection.affected, volume_protection.reconcile, delays.reconcile
+            "service account",
+            selection.SERVICE_ACCOUNT,
+            service_account.affected,
+            service_account.reconcile,
+            delays.reconcile,
         ),
         Controller(
-            "persistent volume", persistent_volume.affected, persistent_volume.reconcile, delays.volumes
+            "root CA publisher",
+            selection.ROOT_CA_PUBLISHER,
+            root_ca_publisher.affected,
+            root_ca_publisher.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "volume protection",
+            selection.VOLUME_PROTECTION,
+            volume_protection.affected,
+            volume_protection.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "persistent volume",
+            selection.PERSISTENT_VOLUME,
+            persistent_volume.affected,
+            persistent_volume.reconcile,
+            delays.volumes,
         ),
     )
 
@@ -138,13 +199,14 @@ class ControllerManager:
         clock: Clock,
         delays: Delays = DEFAULT_DELAYS,
         features: Features = DEFAULT_FEATURES,
+        selected: Collection[str] = ALL_CONTROLLERS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._delays = delays
         self._features = features
         self._cache = ControllerCache()
-        self._controllers = controllers(delays)
+        self._controllers = [one for one in controllers(delays) if one.selector in selected]
         self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
         self._guard = object_guard(store, "controllers")
         self._left = 0  # writes that this step may still make

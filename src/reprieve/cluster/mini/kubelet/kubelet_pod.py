@@ -83,7 +83,9 @@ def duration_fault(annotation: str, declared: str) -> str:
     if parse_decimal(declared) is not None:
         return ""
     shown = declared if len(declared) <= _SHOWN else f"{declared[:_SHOWN]}…"
-    return f'annotation {annotation} is ignored: expected a number of seconds such as 30 or 2.5, got "{shown}"'
+    return (
+        f'annotation {annotation} is ignored: expected a number of seconds such as 30 or 2.5, got "{shown}"'
+    )
 
 
 _DECODER = msgspec.json.Decoder(KubeletPod)
