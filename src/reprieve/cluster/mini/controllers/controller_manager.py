@@ -12,6 +12,7 @@ from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.conditions import StatusCondition, get_condition
 from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.controllers import (
     cluster_role_aggregation,
@@ -32,11 +33,20 @@ from reprieve.cluster.mini.controllers import (
     volume_protection,
     workload,
 )
-from reprieve.cluster.mini.controllers.api_writes import Create, RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.api_writes import (
+    Create,
+    RequeueAt,
+    UpdateStatus,
+    Write,
+    execute,
+)
 from reprieve.cluster.mini.controllers.batches import BURST
 from reprieve.cluster.mini.controllers.controller_cache import (
     COMPOSITES,
     GROUPS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     ControllerCache,
     HasMetadata,
 )
@@ -44,14 +54,16 @@ from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
+from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.object_guard import ObjectWork, accepts_events, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
-from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.store import Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Announce, Target, Tone
 
 _KEYS_PER_STEP = 300
+_REPLICATING = {"ReplicaSet": REPLICA_SETS, "ReplicationController": REPLICATION_CONTROLLERS}
 _WRITES_PER_STEP = 300
 # A reconcile that makes more is ended, and begun again later. Writes that belong together come first: pods of
 # a Job that are counted in its status and not released would be counted twice.
@@ -270,12 +282,35 @@ class ControllerManager:
         return None
 
     def _report(self, write: Write, error: ApiError, now: float) -> None:
-        """A group that cannot be created is reported on its Workload, once for each reason."""
-        if not isinstance(write, Create) or write.resource not in (GROUPS, COMPOSITES):
+        """A group that cannot be created is reported on its Workload, once for each reason.
+
+        A pod of a ReplicaSet that cannot be created is reported in its status, and once in an event.
+        """
+        if not isinstance(write, Create):
             return
-        meta = write.body["metadata"]
-        (owner,) = meta["ownerReferences"]
-        workload = Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])
-        text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
-        event = Announce(workload, Tone.WARNING, "FailedCreate", "Create", text, once=text)
-        announce(self._store, event, now, "workload-controller")
+        if write.resource in (GROUPS, COMPOSITES):
+            meta = write.body["metadata"]
+            text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
+            event = Announce(_owner(write), Tone.WARNING, "FailedCreate", "Create", text, once=text)
+            announce(self._store, event, now, "workload-controller")
+        elif write.resource == PODS and _owner(write).kind in _REPLICATING:
+            self._report_failure(_owner(write), error, now)
+
+    def _report_failure(self, owner: Target, error: ApiError, now: float) -> None:
+        key = Key(_REPLICATING[owner.kind], owner.namespace, owner.name)
+        stored = self._store.find(key)
+        if stored is None or stored.uid != owner.uid or not accepts_events(self._store, key.namespace):
+            return
+        if get_condition(section(parsed(stored), "status"), replica_set.REPLICA_FAILURE) is None:
+            failed = StatusCondition(replica_set.REPLICA_FAILURE, "True", "FailedCreate", error.message)
+            update = UpdateStatus(key, owner.uid, conditions=(failed,))
+            execute(self._store, update, now, self._features)
+        text = f"Error creating: {error.message}"
+        event = Announce(owner, Tone.WARNING, "FailedCreate", "Create", text, once=error.reason)
+        announce(self._store, event, now, selection.REPLICA_SET)
+
+
+def _owner(write: Create) -> Target:
+    meta = write.body["metadata"]
+    (owner,) = meta["ownerReferences"]
+    return Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])

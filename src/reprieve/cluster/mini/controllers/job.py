@@ -35,6 +35,9 @@ from reprieve.model.json import Json
 TRACKED = "batch.kubernetes.io/job-tracking"
 
 
+_OURSELVES = "kubernetes.io/job-controller"
+
+
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
         case JobFacts():
@@ -48,7 +51,7 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
 def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
     """``speed``: divides the deadlines and TTLs of a job."""
     job = cache.jobs.get(NamespacedName(key.namespace, key.name))
-    if job is None or job.metadata.deletion_timestamp is not None:
+    if job is None or job.metadata.deletion_timestamp is not None or not _is_ours(job):
         return
     pods = sorted(cache.pods.owned_by(job.metadata.uid), key=lambda pod: pod.metadata.name)
     if _has_ended(job):
@@ -59,12 +62,18 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     count = _count(job, pods)
     deadline = _deadline(job, speed)
     outcome = _outcome(job, count) or (_DEADLINE_EXCEEDED if deadline is not None and now >= deadline else ())
-    yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), outcome)
+    conditions = outcome or _suspension(job)
+    yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), conditions)
     yield from _release(count.ended)
     if not outcome:
         yield from _difference(job, count)
         if deadline is not None:
             yield RequeueAt(deadline)
+
+
+def _is_ours(job: JobFacts) -> bool:
+    """Whether no other controller reconciles it."""
+    return job.spec.managed_by in (None, "", _OURSELVES)
 
 
 def _has_ended(job: JobFacts) -> bool:
@@ -73,14 +82,17 @@ def _has_ended(job: JobFacts) -> bool:
 
 # --- times -----------------------------------------------------------------------------------------
 
-_DEADLINE_EXCEEDED = (
-    StatusCondition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline"),
-)
+
+def _failure(reason: str, why: str) -> tuple[StatusCondition, ...]:
+    return tuple(StatusCondition(kind, "True", reason, why) for kind in ("FailureTarget", "Failed"))
+
+
+_DEADLINE_EXCEEDED = _failure("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
 def _deadline(job: JobFacts, speed: float) -> float | None:
     seconds = job.spec.active_deadline_seconds
-    if seconds is None or not job.status.start_time or job.spec.suspend:
+    if seconds is None or not job.status.start_time or job.spec.suspend or _was_suspended(job):
         return None
     return moment(job.status.start_time) + seconds / speed
 
@@ -180,10 +192,10 @@ def _completions(job: JobFacts) -> int | None:
 def _outcome(job: JobFacts, count: JobCounts) -> tuple[StatusCondition, ...]:
     if count.fails_job:
         why = "a pod failed with a condition for which spec.podFailurePolicy says FailJob"
-        return (StatusCondition("Failed", "True", "PodFailurePolicy", why),)
+        return _failure("PodFailurePolicy", why)
     if count.failed > job.spec.backoff_limit:
         why = f"Job has reached the specified backoff limit: {count.failed} pods failed"
-        return (StatusCondition("Failed", "True", "BackoffLimitExceeded", why),)
+        return _failure("BackoffLimitExceeded", why)
     wanted = _completions(job)
     idle = not count.active and not count.waiting
     if (count.succeeded > 0 and idle) if wanted is None else count.succeeded >= wanted:
@@ -191,6 +203,19 @@ def _outcome(job: JobFacts, count: JobCounts) -> tuple[StatusCondition, ...]:
         kinds = ("SuccessCriteriaMet", "Complete")
         return tuple(StatusCondition(kind, "True", "CompletionsReached", why) for kind in kinds)
     return ()
+
+
+def _suspension(job: JobFacts) -> tuple[StatusCondition, ...]:
+    """None for a job that was never suspended."""
+    if job.spec.suspend:
+        return (StatusCondition("Suspended", "True", "JobSuspended", "Job suspended"),)
+    if _was_suspended(job):
+        return (StatusCondition("Suspended", "False", "JobResumed", "Job resumed"),)
+    return ()
+
+
+def _was_suspended(job: JobFacts) -> bool:
+    return any(c.type == "Suspended" and c.status == "True" for c in job.status.conditions)
 
 
 def _wanted(job: JobFacts, count: JobCounts) -> int:
@@ -251,7 +276,8 @@ def _status(job: JobFacts, count: JobCounts, outcome: tuple[StatusCondition, ...
     }
     if _is_indexed(job):
         fields["completedIndexes"] = str(count.indexes)
-    if not job.status.start_time and not job.spec.suspend:
+    # The deadline of a job that is resumed begins anew.
+    if not job.spec.suspend and (not job.status.start_time or _was_suspended(job)):
         fields["startTime"] = stamp(now)
     if any(condition.type == "Complete" for condition in outcome):
         fields["completionTime"] = stamp(now)

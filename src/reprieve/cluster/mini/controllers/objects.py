@@ -298,6 +298,7 @@ class JobSpec(Record, frozen=True):
     completions: int | None = None
     backoff_limit: int = 6
     suspend: bool = False
+    managed_by: str | None = None
     completion_mode: str = "NonIndexed"
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None

@@ -52,6 +52,7 @@ _RULE_TEXT = {1: "rule", 2: "message", 3: "messageExpression", 4: "reason", 5: "
 _OPTIONAL_OLD_SELF = 6
 
 _Reader = Callable[[Value], object]
+_Named = Mapping[int, tuple[str, _Reader]]
 
 
 def json_schema(raw: bytes, depth: int) -> Json:
@@ -76,13 +77,10 @@ def json_schema(raw: bytes, depth: int) -> Json:
     return found
 
 
-_Named = Mapping[int, tuple[str, _Reader]]
-
-
 def _readers(depth: int) -> tuple[_Named, _Named, _Named]:
     """How fields are read: those with one value, lists, and mappings."""
-    schema = partial(_schema, depth)
-    single = {
+    schema: _Reader = partial(_schema, depth)
+    single: _Named = {
         **_all(_TEXT, lambda value: text_in(value) or None),
         **_all(_FLAG, lambda value: bool(whole_in(value)) or None),
         **_all(_SET_TEXT, text_in),
@@ -95,13 +93,16 @@ def _readers(depth: int) -> tuple[_Named, _Named, _Named]:
         _ITEMS: ("items", partial(_schema_or_list, depth)),
         _DOCUMENTATION: ("externalDocs", partial(_texts_of, _DOCUMENTATION_TEXT)),
     }
-    listed = {
+    listed: _Named = {
         **_all(_TEXTS, text_in),
         **_all(_SCHEMAS, schema),
         _ENUM: ("enum", json_in),
         _RULES: ("x-kubernetes-validations", _rule),
     }
-    by_name = {**_all(_BY_NAME, schema), _DEPENDENCIES: ("dependencies", partial(_schema_or_texts, depth))}
+    by_name: _Named = {
+        **_all(_BY_NAME, schema),
+        _DEPENDENCIES: ("dependencies", partial(_schema_or_texts, depth)),
+    }
     return single, listed, by_name
 
 
