@@ -122,6 +122,7 @@ class JobCounts:
     fails_job: bool
     ended: list[PodFacts]
     active: list[PodFacts]
+    terminating: int
     waiting: int
     indexes: IndexSet
     taken: frozenset[int]
@@ -146,6 +147,7 @@ def _count(job: JobFacts, pods: list[PodFacts]) -> JobCounts:
         fails_job="FailJob" in actions,
         ended=ended,
         active=active,
+        terminating=sum(pod.is_leaving and not pod.is_over for pod in pods),
         waiting=len(left),
         indexes=indexes,
         taken=frozenset(_indexes([*active, *left])),
@@ -271,6 +273,7 @@ def _status(job: JobFacts, count: JobCounts, outcome: tuple[StatusCondition, ...
     fields: Json = {
         "active": 0 if outcome else len(count.active),
         "ready": 0 if outcome else sum(pod.is_ready for pod in count.active),
+        "terminating": count.terminating,
         "succeeded": count.succeeded,
         "failed": count.failed,
     }
