@@ -10,6 +10,7 @@ from itertools import islice
 from reprieve.cluster.api.templates import job_labels, pod_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import (
     Create,
     Delete,
@@ -43,9 +44,18 @@ def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
         case JobFacts():
             yield key_in(JOBS, thing)
         case PodFacts():
-            owner = cache.jobs.by_uid(controller_uid(thing.metadata))
+            uid = controller_uid(thing.metadata)
+            owner = cache.jobs.by_uid(uid)
             if owner is not None:
                 yield key_in(JOBS, owner)
+            elif not uid:
+                yield from _selecting_jobs(cache, thing)
+
+
+def _selecting_jobs(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+    for job in cache.jobs.inside(pod.metadata.namespace):
+        if not _has_ended(job) and matches(job.spec.selector, pod.metadata.labels):
+            yield key_in(JOBS, job)
 
 
 def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
@@ -59,6 +69,10 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
         yield from _remove(pod for pod in pods if pod.is_active)
         yield from _ttl_cleanup(job, key, now, speed)
         return
+    adoptions = list(_adoptions(cache, job, pods))
+    if adoptions:  # their pods are counted once the cache shows them
+        yield from adoptions
+        return
     count = _count(job, pods)
     deadline = _deadline(job, speed)
     outcome = _outcome(job, count) or (_DEADLINE_EXCEEDED if deadline is not None and now >= deadline else ())
@@ -69,6 +83,16 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
         yield from _difference(job, count)
         if deadline is not None:
             yield RequeueAt(deadline)
+
+
+def _adoptions(cache: ControllerCache, job: JobFacts, pods: list[PodFacts]) -> Iterator[Write]:
+    """A pod that is released is no longer counted, so that its finalizer goes, too."""
+    owned = [pod for pod in pods if pod.is_active]
+    free = [pod for pod in cache.pods.free(job.metadata.namespace) if pod.is_active]
+    owner = owner_of("batch/v1", "Job", job.metadata)
+    yield from adopt_and_release(PODS, job.spec.selector, owner, owned, free)
+    if job.spec.selector:
+        yield from _release(pod for pod in owned if not matches(job.spec.selector, pod.metadata.labels))
 
 
 def _is_ours(job: JobFacts) -> bool:

@@ -299,6 +299,7 @@ class JobSpec(Record, frozen=True):
     backoff_limit: int = 6
     suspend: bool = False
     managed_by: str | None = None
+    selector: Json = {}
     completion_mode: str = "NonIndexed"
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None

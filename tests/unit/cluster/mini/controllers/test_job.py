@@ -237,3 +237,19 @@ def test_a_job_that_fails_says_so_in_both_conditions() -> None:
     play(scene, 3)
     found = [ended(scene, kind) for kind in ("FailureTarget", "Failed")]
     assert [one and one["reason"] for one in found] == ["DeadlineExceeded", "DeadlineExceeded"]
+
+
+def test_a_job_adopts_its_orphans_and_releases_what_it_does_not_select() -> None:
+    selected = {"matchLabels": {"app": "train"}}
+    scene = scene_of(job(parallelism=2, completions=4, selector=selected))
+    (orphan, other) = (key_of(body) for body in alive(scene))
+    scene.change(orphan, lambda body: body["metadata"].update(ownerReferences=[]))
+    scene.pass_time(1)
+    (owner,) = scene.read(orphan)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", "train", True)
+    assert len(alive(scene)) == 2
+    scene.change(other, lambda body: body["metadata"].update(labels={}))
+    scene.pass_time(1)
+    meta = scene.read(other)["metadata"]
+    assert (meta["ownerReferences"], meta["finalizers"]) == ([], [])
+    assert len(alive(scene)) == 3
