@@ -8,7 +8,8 @@ import pytest
 from tests.reference.observed_cases import read_case
 from tests.reference.observed_runner import DEFAULT_DIR, Agrees, judge, run
 
-CASES = sorted(DEFAULT_DIR.glob("*.json"))
+TREES = Path(__file__).parent / "observed_trees"
+CASES = [path for directory in (DEFAULT_DIR, TREES) for path in sorted(directory.glob("*.json"))]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -25,6 +26,11 @@ def test_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_family(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(DEFAULT_DIR, "resize") == 0
     assert capsys.readouterr().out == "22 of 22 agree\n"
+
+
+def test_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(TREES, "tree-new") == run(TREES, "tree-victims") == 0
+    assert capsys.readouterr().out == "44 of 44 agree\n44 of 44 agree\n"
 
 
 def recorded_otherwise(directory: Path, name: str, *observed: dict[str, object]) -> Path:

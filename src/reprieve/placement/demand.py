@@ -4,12 +4,13 @@ A ``Demand`` says what must be placed together; an ``Ask`` is one pod, in one vi
 profile.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import Shape
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.rejection_codes import Rejection
@@ -50,6 +51,44 @@ Scorer = Callable[[Ask, Mask], Ints | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """A group within a demand: a leaf has pods of the demand (positions), any other group has child groups.
+
+    What runs already is not needed again: a leaf that has enough pods, and a group that has enough children,
+    needs none.
+    """
+
+    needed: int  # how many of its pods, or of its children, it needs to be met
+    members: tuple[int, ...] = ()
+    children: tuple["Branch", ...] = ()
+    topology_key: str = ""  # all pods inside must be where this label of nodes has one value
+    allowed: Mask | None = None  # the domain of those that run already; None: any
+
+    def is_met(self, placed: Container[int]) -> bool:
+        """Whether it has what it needs if these pods (positions) have a node."""
+        met = sum(child.is_met(placed) for child in self.children)
+        return met + sum(member in placed for member in self.members) >= self.needed
+
+    def is_whole(self, placed: Collection[int]) -> bool:
+        """Whether no group inside that is not met has a pod with a node."""
+        if not self.is_met(placed):
+            return not any(member in placed for member in self.positions())
+        return all(child.is_whole(placed) for child in self.children)
+
+    def positions(self) -> Iterator[int]:
+        yield from self.members
+        for child in self.children:
+            yield from child.positions()
+
+    def fewest(self) -> float:
+        """With how many pods it can be met; infinity: with none that there are."""
+        if not self.children:
+            return self.needed if self.needed <= len(self.members) else inf
+        each = sorted(child.fewest() for child in self.children)
+        return sum(each[: self.needed]) if self.needed <= len(each) else inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Demand:
     """Pods (rows) that are placed together, each seeing the ones before it."""
 
@@ -67,3 +106,21 @@ class Demand:
     spares_gangs: bool = False  # of plans, those that leave no gang with too few pods come first
     until: float | None = None  # room that comes later is of no use
     effort: Effort = NO_EFFORT  # what searches for it may spend; nothing: the order of its pods is fixed
+    # The groups that its pods are in, if it is a tree of groups. Then ``needed`` is the least number of pods
+    # that can meet it, and if ``most`` is given, no pods are placed beyond those that its groups need.
+    tree: Branch | None = None
+    # For each pod the nodes that its groups leave it; empty: ``allowed`` counts for all of them.
+    within: tuple[Mask, ...] = ()
+
+    def nodes_for(self, position: int) -> Mask | None:
+        """The nodes that a pod may use; None: every node."""
+        if not self.within:
+            return self.allowed
+        return self.within[position] if self.allowed is None else self.within[position] & self.allowed
+
+    def is_met_by(self, nodes: Sequence[int]) -> bool:
+        """Whether enough of its pods have one of these nodes, NOWHERE being none."""
+        placed = {position for position, node in enumerate(nodes) if node != NOWHERE}
+        if len(placed) < self.needed:
+            return False
+        return self.tree is None or (self.tree.is_met(placed) and self.tree.is_whole(placed))

@@ -90,8 +90,24 @@ def place(
     promised: Promised = NOTHING_PROMISED,
 ) -> Placement | Unplaceable:
     """A node for as many pods as possible, one after the other; gives up when too few can be left."""
+    return place_in(demand, views_of(view, promised), profile, choose)[0]
+
+
+def views_of(view: Snapshot, promised: Promised) -> tuple[Snapshot, ...]:
+    """A placement must hold in all of them."""
+    return (view, with_promises(view, promised)) if promised.pods else (view,)
+
+
+def place_in(
+    demand: Demand,
+    views: Sequence[Snapshot],
+    profile: Profile,
+    choose: Choose | None,
+    *,
+    goes_on: bool = False,
+) -> tuple[Placement | Unplaceable, Sequence[Snapshot]]:
+    """The placement; and, if it ``goes_on``, the views as pods see them that are placed next."""
     choose = choose or best
-    views = [view, with_promises(view, promised)] if promised.pods else [view]
     nodes: list[int] = []
     failed: list[tuple[int, Survey, Snapshot]] = []
     codes: set[Code] = set()
@@ -100,7 +116,7 @@ def place(
             nodes.append(NOWHERE)
             continue
         asks = [Ask(view, pod, profile) for view in views]
-        found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+        found = in_all([survey(ask, demand.constraints, demand.nodes_for(i)) for ask in asks])
         codes.update(rejection.reason.code for rejection in found.rejections)
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         if not found.feasible.any():
@@ -108,15 +124,15 @@ def place(
             failed.append((pod, found, views[-1]))
             if len(demand.pods) - len(failed) < demand.needed:
                 first, refusals, seen = failed[0]
-                return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes))
+                return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes)), views
             if nominated != NOWHERE:  # its room is being made, and not for those after it
                 views = [with_pod(view, pod, nominated) for view in views]
             continue
         is_kept = nominated != NOWHERE and found.feasible[nominated]
         nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
-        if i + 1 < len(demand.pods):
+        if goes_on or i + 1 < len(demand.pods):
             views = [with_taken(ask, nodes[-1]) for ask in asks]
-    return Placement(tuple(nodes))
+    return Placement(tuple(nodes)), views
 
 
 def with_promises(view: Snapshot, promised: Promised) -> Snapshot:

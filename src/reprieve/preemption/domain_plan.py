@@ -15,9 +15,9 @@ from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
-from reprieve.placement.domains import Domain
+from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import Effort
-from reprieve.placement.gang_search import place_in_any_order, place_on
+from reprieve.placement.gang_search import place_on
 from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
     Counting,
@@ -84,7 +84,7 @@ class Planning:
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
         demand = replace(question.demand, allowed=self.domain.nodes)
         view, choose = without(question.view, pods), question.policy.choose
-        placed = place_in_any_order(demand, view, question.profile, choose)
+        placed = place_within(demand, view, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
 
     def by_ceiling(self, placement: Placement) -> Plan:
@@ -263,7 +263,7 @@ class Planning:
         emptied = without(question.view, _pods_of(taken))
         choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
         demand = replace(question.demand, allowed=nodes)
-        placed = place_in_any_order(demand, emptied, question.profile, choose)
+        placed = place_within(demand, emptied, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
 
     def _dearest_node(self, plan: Plan) -> int:
