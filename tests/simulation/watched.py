@@ -185,9 +185,9 @@ class WatchedScheduler(Scheduler):
         for victim in plan.victims:
             pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
-            demand = self._state.settings.demand_of_pod(pod.pod)
-            in_group = demand.kind is DemandKind.GROUP
-            group = self._state.world.groups.group(demand.object) if in_group else None
+            demand = self._state.settings.demand_of_pod(pod.pod, self._state.world.groups.tree())
+            of_pod = group_key(pod.pod) if demand.kind.is_of_groups else None
+            group = self._state.world.groups.group(of_pod) if of_pod is not None else None
             own = pod.pod.spec.priority or 0
             theirs = own if group is None else priority_of_group(self._state.world.groups, group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")

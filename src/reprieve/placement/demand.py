@@ -4,8 +4,8 @@ A ``Demand`` says what must be placed together; an ``Ask`` is one pod, in one vi
 profile.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 from reprieve.model.columns import Ints, Mask
@@ -80,6 +80,10 @@ class Branch:
         for child in self.children:
             yield from child.positions()
 
+    @property
+    def has_topology_inside(self) -> bool:
+        return any(child.topology_key or child.has_topology_inside for child in self.children)
+
     def fewest(self) -> float:
         """With how many pods it can be met; infinity: with none that there are."""
         if not self.children:
@@ -124,3 +128,44 @@ class Demand:
         if len(placed) < self.needed:
             return False
         return self.tree is None or (self.tree.is_met(placed) and self.tree.is_whole(placed))
+
+
+def pieces(demand: Demand, group: Branch, allowed: Mask | None = None) -> Iterator[Demand]:
+    """The parts of a tree that need nothing of each other: all of it, unless enough of it runs.
+
+    If enough of a group runs, each of its children is a part, and each pod of a leaf. ``allowed``: the nodes
+    that the groups around leave.
+    """
+    if group.allowed is not None:
+        allowed = group.allowed if allowed is None else group.allowed & allowed
+    if not group.is_met(()):
+        members, fewest = [*group.positions()], group.fewest()
+        if fewest < inf:
+            tree = renumbered(group, {member: i for i, member in enumerate(members)})
+            yield _part(demand, members, tree, int(fewest), allowed)
+        return
+    for child in group.children:
+        yield from pieces(demand, child, allowed)
+    for member in group.members:
+        yield _part(demand, [member], None, 1, allowed)
+
+
+def _part(
+    demand: Demand, members: Sequence[int], tree: Branch | None, needed: int, allowed: Mask | None
+) -> Demand:
+    return replace(
+        demand,
+        pods=tuple(demand.pods[member] for member in members),
+        nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
+        needed=needed,
+        most=needed,
+        tree=tree,
+        topology_key=tree.topology_key if tree is not None else "",
+        allowed=allowed,
+    )
+
+
+def renumbered(group: Branch, numbers: Mapping[int, int]) -> Branch:
+    """The same group in a demand that has only some of the pods, at these positions."""
+    members = tuple(numbers[member] for member in group.members)
+    return replace(group, members=members, children=tuple(renumbered(c, numbers) for c in group.children))

@@ -387,9 +387,12 @@ def _shortage(ask: Ask, requested: Ints) -> Floats:
 def more_room_never_hurts(question: Question, matter: Mask) -> bool:
     """Feasibility is monotone in the victims if the demand's pods are identical and no other pod matters.
 
-    Otherwise a victim may be the very pod that the demand has an affinity to.
+    Otherwise a victim may be the very pod that the demand has an affinity to. Groups of a tree take room from
+    each other, and more room may mean that the first take more.
     """
     pods = question.view.pods
+    if question.demand.tree is not None:
+        return False
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 

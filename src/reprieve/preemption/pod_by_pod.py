@@ -48,6 +48,8 @@ def _domains(question: Question) -> Iterator[Domain]:
 
 def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidates) -> Plan | NoPlan:
     demand, view = question.demand, question.view
+    if demand.tree is not None and demand.tree.has_topology_inside:
+        return NoPlan(Why.NO_HELP)  # a pod by itself does not know the domains of its groups
     nodes: list[int] = []
     plans: list[Plan] = []
     refusals: list[NoPlan] = []
@@ -72,6 +74,8 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
         going = [row for unit in plans[-1].victims for row in unit.pods]
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)
         view = with_taken(ask, nodes[-1])
+    if not demand.is_met_by(nodes):
+        return _too_few(refusals, plans) if refusals else NoPlan(Why.NO_HELP)
     return joined(domain.name, demand.pods, nodes, plans)
 
 

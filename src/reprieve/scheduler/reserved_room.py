@@ -18,7 +18,7 @@ def placement_in_reserved_room(context: DecisionContext) -> Placement | None:
     if len(context.demand.pods) > 1 and not context.requester.is_starting:
         return _pod_by_pod(context)
     demand, placement = context.demand, Placement(context.demand.nominated)
-    if not context.later or sum(node != NOWHERE for node in placement.nodes) < demand.needed:
+    if not context.later or not demand.is_met_by(placement.nodes):
         return None
     views = (context.view, with_promises(context.view, context.promised_before))
     fits = all(holds(demand, placement, view, context.profile) for view in views)

@@ -10,6 +10,7 @@ from reprieve.model.formatting import listed
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demands.group_members import GroupMembers
+from reprieve.scheduler.demands.group_tree import GroupTree
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
 
 
@@ -24,6 +25,15 @@ def missing_members(name: str, group: PodGroup | None, members: GroupMembers) ->
         # The text names no number of missing pods: every pod that comes would change the report on all.
         text = f"{name} waits until {gang.min_count} of its pods exist"
         return NotYet(text, members.waiting, arriving=True)
+    return None
+
+
+def missing_groups(name: str, tree: GroupTree, members: GroupMembers) -> NotYet | None:
+    """The same for a tree: one pod with a scheduling gate holds back all of it."""
+    if gated := [pod.pod for pod in members.waiting if pod.pod.spec.scheduling_gates]:
+        return _gated(name, gated, members.waiting)
+    if not tree.is_complete:
+        return NotYet(f"{name} {tree.incomplete_text()}", members.waiting, arriving=True)
     return None
 
 
