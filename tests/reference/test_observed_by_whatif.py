@@ -18,16 +18,21 @@ from reprieve.cli.main import reprieve
 from tests.reference.observed_cases import Case, Observation, read_case
 from tests.reference.observed_deciders import capability_of, decide_by
 
-FILES = sorted((Path(__file__).parent / "observed").glob("*.json"))
+HERE = Path(__file__).parent
+FILES = sorted(path for name in ("observed", "observed_trees") for path in (HERE / name).glob("*.json"))
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+_GROUPS = ("workloads", "compositePodGroups", "podGroups")
+_NEW = ("newWorkloads", "newCompositePodGroups", "newPodGroups", "newPods")
 
 
 def written_out(path: Path, folder: Path) -> list[str]:
     """Writes the case as files of YAML; returns the arguments that ask about it."""
     case = json.loads(path.read_text())
-    groups, pods = case.get("podGroups", []), case.get("pods", [])
-    new = [*case.get("newPodGroups", []), *case.get("newPods", [])]
-    budgets = case.get("podDisruptionBudgets", [])
+    groups = [group for key in _GROUPS for group in case.get(key, [])]
+    pods, budgets = [*case.get("pods", []), *case.get("leftOver", [])], case.get("podDisruptionBudgets", [])
+    new = [one for key in _NEW for one in case.get(key, [])]
     cluster = [*classes_of([*pods, *groups, *new]), *case["nodes"], *pods, *groups, *budgets]
     (folder / "cluster.yaml").write_text(yaml.dump_all(cluster, Dumper=_DUMPER))
     args = ["whatif", "--from", str(folder / "cluster.yaml"), "--policy", "Upstream", "-o", "json"]
