@@ -173,7 +173,7 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
         case None:
             state.queue.remove(key)
             demand_settled(state, key, now)
-        case NotYet(text, pods, arriving):
+        case NotYet(text, pods, arriving, flaw):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
             if arriving:
                 state.late_gangs.begin(key, now)
@@ -181,7 +181,10 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 yield from report_waiting(state.reporter, key, ours, text)
                 for group in state.pod_groups_of(key):
-                    yield from state.reporter.group_waits(group, text)
+                    if flaw:
+                        yield from state.reporter.group_is_flawed(group, flaw, text)
+                    else:
+                        yield from state.reporter.group_waits(group, text)
         case requester:
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:

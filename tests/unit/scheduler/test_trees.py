@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from reprieve.model.effects import Announce, SetCondition
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
 from reprieve.scheduler.demand_key import with_its_group
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
@@ -107,9 +108,50 @@ def test_a_tree_waits_until_enough_children_have_their_pods() -> None:
     assert cluster.show(last).comes_true().places().keys() == ALL_FOUR
 
 
+def test_a_group_grows_although_another_has_lost_pods() -> None:
+    started = [a_member(f"{name}", name[0], priority=9, on="n0") for name in ("a-0", "a-1", "b-0")]
+    leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 2}), *leaves]
+    cluster = served(a_node("n0"), *groups, *started, a_member("a-2", "a", priority=9))
+    assert "a-2" in cluster.comes_true().places()
+
+
+def test_a_group_that_joins_a_tree_that_runs_starts_as_one() -> None:
+    started = [a_member(f"a-{i}", "a", cpu="1", priority=9, on="n0") for i in range(2)]
+    leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
+    joining = [a_member(f"b-{i}", "b", cpu="3", priority=9) for i in range(2)]
+    old = a_pod("old", cpu="3", on="n2")
+    tree = a_tree(gang={"minCount": 1})
+    world: list[KubernetesObject] = [a_node("n0"), a_node("n1"), tree, *leaves, *started, *joining]
+    assert served(*world).outcomes() == ["Unschedulable"]
+    assert served(*world, a_node("n2"), old).outcomes() == ["Preempts"]
+
+
+def test_nested_domains() -> None:
+    """All of the tree in one zone, each child in one rack of it."""
+    racks = {"z1/r1": 1, "z1/r2": 2, "z2/r3": 2, "z2/r4": 2}
+    nodes = [
+        a_node(f"{rack[-2:]}-{i}", labels={"zone": rack[:2], "rack": rack[-2:]})
+        for rack, count in racks.items()
+        for i in range(count)
+    ]
+    leaves = [a_group(name, 9, 2, parent="tree", topologyKey="rack") for name in ("a", "b")]
+    pods = [a_member(f"{g}-{i}", g, cpu="3", priority=9) for g in ("a", "b") for i in range(2)]
+    cluster = served(*nodes, a_tree(gang={"minCount": 2}, topologyKey="zone"), *leaves, *pods)
+    places = cluster.comes_true().places()
+    assert {name[0]: {places[f"{name[0]}-0"][:2], places[f"{name[0]}-1"][:2]} for name in places} in (
+        {"a": {"r3"}, "b": {"r4"}},
+        {"a": {"r4"}, "b": {"r3"}},
+    )
+
+
 def test_groups_that_are_in_each_other_say_so() -> None:
     cluster = served(*WORLD, a_tree(parent="forest"), a_tree("forest", parent="tree"))
-    assert any("CompositePodGroup default/tree is inside itself" in note for note in notes(cluster.take()))
+    effects = cluster.take()
+    assert any("CompositePodGroup default/tree is inside itself" in note for note in notes(effects))
+    told = [effect for effect in effects if effect.target.kind == "PodGroup"]
+    assert [one.reason for one in told if isinstance(one, SetCondition)] == ["Invalid"]
+    assert [one.reason for one in told if isinstance(one, Announce)] == ["FailedScheduling"]
     assert cluster.outcomes() == []
 
 

@@ -92,8 +92,10 @@ def waiting_tree(world: World, key: DemandKey, rules: GroupRules) -> WaitingGrou
         return None
     root = groups.composites.get(key.object)
     if root is None:
-        return NotYet(f"{_name(key)} does not exist yet", waiting)
+        return NotYet(f"{_name(key)} does not exist yet", waiting, flaw="ParentMissing")
     tree = tree_of(groups, root, lambda leaf: _counts(leaves[leaf]), rules.topology_key)
+    part = None if tree.is_complete else tree.going_on()
+    tree = part if part is not None and part.has_waiting else tree
     order = [pod for leaf in tree.leaves() for pod in leaves[key_of(leaf)].waiting]
     placed = tuple(pod for members in leaves.values() for pod in members.placed)
     members = GroupMembers(tuple(order), placed)
@@ -110,6 +112,8 @@ def _checked(
     """What the outermost group says counts for all; any leaf leads to it."""
     groups, waiting, leaf = world.groups, members.waiting, next(tree.leaves())
     policy, priority = rules.preemption_policy(groups, leaf), rules.priority(groups, leaf, waiting)
+    if problem := groups.tree().ancestry(key_of(leaf)).problem:
+        return NotYet(f"{_name(key)} cannot be scheduled: {problem}", waiting, flaw="Invalid")
     membership = Membership(leaf, (*waiting, *members.placed), priority, policy)
     wrong = next(filter(None, (check(groups, membership) for check in rules.checks)), "")
     if wrong:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reprieve.model.formatting import counted
-from reprieve.model.groups import Group, key_of
+from reprieve.model.groups import Group
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demands.group_priority import PriorityOf, priority_of_group
@@ -55,11 +55,6 @@ def no_topology(_: Group) -> str:
 
 
 # --- what keeps it from being scheduled ----------------------------------------------------------
-
-
-def tree_is_sound(groups: GroupMirror, members: Membership) -> str:
-    """The API server lets groups be in each other, and in too many."""
-    return groups.tree().ancestry(key_of(members.group)).problem
 
 
 def one_scheduler(_: GroupMirror, members: Membership) -> str:
@@ -129,7 +124,7 @@ class GroupRules:
     priority: PriorityOf = priority_of_group
     preemption_policy: PolicyOf = policy_of_group
     topology_key: Callable[[Group], str] = topology_of_group
-    checks: tuple[Check, ...] = (tree_is_sound, *CONSISTENT, one_priority)
+    checks: tuple[Check, ...] = (*CONSISTENT, one_priority)
     divergence: Divergence = divergence
 
     def never_preempts(self, groups: GroupMirror, group: PodGroup) -> bool:

@@ -4,7 +4,7 @@ Which of its pods wait, and where they fit, is not known here.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve.model.formatting import counted
 from reprieve.model.groups import Group, GroupKey, Groups, key_of
@@ -20,6 +20,7 @@ class GroupTree:
     topology_key: str = ""  # its pods must be where this label of nodes has one value
     children: tuple["GroupTree", ...] = ()
     waiting: int = 0  # pods of a PodGroup that have none
+    is_broken: bool = False  # it runs in part, and pods are missing that it needs: see ``going_on``
 
     @property
     def key(self) -> GroupKey:
@@ -32,6 +33,8 @@ class GroupTree:
     @property
     def least(self) -> int:
         """How many pods, or child groups, the group must have to count; one unless it is a gang."""
+        if self.is_broken:
+            return 0
         gang = self.group.spec.gang
         return gang.min_count if gang is not None else 1
 
@@ -74,6 +77,16 @@ class GroupTree:
             return max(0, self.least - self.running)
         complete = sorted(child._missing() for child in self.children if child.is_complete)
         return sum(complete[: self.least])
+
+    def going_on(self) -> "GroupTree | None":
+        """What can still grow of a tree that lacks pods: the groups of which enough runs; None: no group.
+
+        It was complete when it started. That other pods are gone since is no reason to keep these waiting.
+        """
+        if self.is_met:
+            return self
+        kept = tuple(part for child in self.children if (part := child.going_on()) is not None)
+        return replace(self, children=kept, is_broken=True) if kept else None
 
     def groups(self) -> Iterator[Group]:
         yield self.group
