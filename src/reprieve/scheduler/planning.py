@@ -62,6 +62,8 @@ def make_room(context: DecisionContext, policy: Policy | None, gangs: GangStrate
             context = context.beside(weighed.plans[0])
         else:
             refused[shape] = weighed
+    if not made and not refused:
+        return Weighed(refusal=NoPlan(Why.NO_HELP))  # no part of a tree can be met by the pods that wait
     return _together(pods, made) if made else _refused(list(refused.values()))
 
 

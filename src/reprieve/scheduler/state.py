@@ -253,6 +253,8 @@ class State:
         yield from report_waiting(self.reporter, requester.key, requester.pods, text)
         if isinstance(requester, WaitingGroup):
             yield from self.report_groups(requester, text)
+            if (left_out := requester.left_out) is not None:
+                yield from report_waiting(self.reporter, requester.key, left_out.pods, left_out.text)
 
     def report_groups(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
         for group in requester.tree.leaves():

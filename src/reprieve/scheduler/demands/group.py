@@ -24,7 +24,7 @@ from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_members import GroupMembers, group_members
 from reprieve.scheduler.demands.group_rules import GroupRules, Membership
 from reprieve.scheduler.demands.group_tree import GroupTree, tree_of
-from reprieve.scheduler.demands.incomplete_gang import missing_groups, missing_members
+from reprieve.scheduler.demands.incomplete_gang import gated_members, missing_members
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.demands.pod import reserved_rows, rows_of_pods
 from reprieve.scheduler.queueing_hints import Change, helpful
@@ -39,6 +39,7 @@ class WaitingGroup:
     priority: int
     may_preempt: bool
     tree: GroupTree
+    left_out: NotYet | None = None  # pods of the tree that wait in groups that lack others
 
     nominates: ClassVar[bool] = True
     forbidden: ClassVar[str] = ""
@@ -94,12 +95,20 @@ def waiting_tree(world: World, key: DemandKey, rules: GroupRules) -> WaitingGrou
     if root is None:
         return NotYet(f"{_name(key)} does not exist yet", waiting, flaw="ParentMissing")
     tree = tree_of(groups, root, lambda leaf: _counts(leaves[leaf]), rules.topology_key)
-    part = None if tree.is_complete else tree.going_on()
-    tree = part if part is not None and part.has_waiting else tree
+    if gated := [pod.pod for pod in waiting if pod.pod.spec.scheduling_gates]:
+        return gated_members(_name(key), gated, waiting)
+    part, lacking = tree.decidable(), tree.lacking()
+    if lacking is not None and (part is None or not part.has_waiting):
+        return NotYet(lacking.incomplete_text(), waiting, arriving=True)
+    tree = part or tree
     order = [pod for leaf in tree.leaves() for pod in leaves[key_of(leaf)].waiting]
     placed = tuple(pod for members in leaves.values() for pod in members.placed)
-    members = GroupMembers(tuple(order), placed)
-    return missing_groups(_name(key), tree, members) or _checked(world, key, rules, tree, members)
+    found = _checked(world, key, rules, tree, GroupMembers(tuple(order), placed))
+    decided = {pod.pod.metadata.name for pod in order}
+    others = tuple(pod for pod in waiting if pod.pod.metadata.name not in decided)
+    if isinstance(found, NotYet) or lacking is None or not others:
+        return found
+    return replace(found, left_out=NotYet(lacking.incomplete_text(), others))
 
 
 def _counts(members: GroupMembers) -> tuple[int, int]:

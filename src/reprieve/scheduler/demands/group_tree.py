@@ -78,15 +78,32 @@ class GroupTree:
         complete = sorted(child._missing() for child in self.children if child.is_complete)
         return sum(complete[: self.least])
 
-    def going_on(self) -> "GroupTree | None":
-        """What can still grow of a tree that lacks pods: the groups of which enough runs; None: no group.
+    def decidable(self) -> "GroupTree | None":
+        """Without the groups that lack pods: none of theirs can start. None: nothing is left.
 
-        It was complete when it started. That other pods are gone since is no reason to keep these waiting.
+        A group that lacks pods may run in part. It was complete when it started, and that other pods are gone
+        since is no reason to keep those waiting that join groups of which enough runs.
         """
-        if self.is_met:
-            return self
-        kept = tuple(part for child in self.children if (part := child.going_on()) is not None)
-        return replace(self, children=kept, is_broken=True) if kept else None
+        if not self.is_composite:
+            return self if self.is_complete else None
+        if self.is_complete:
+            kept = (child.decidable() for child in self.children)
+            return replace(self, children=tuple(child for child in kept if child is not None))
+        return self._in_part()
+
+    def _in_part(self) -> "GroupTree | None":
+        """What goes on of a group of which not enough runs."""
+        parts = (child.decidable() if child.is_met else child._in_part() for child in self.children)
+        return self._broken(tuple(child for child in parts if child is not None))
+
+    def _broken(self, parts: tuple["GroupTree", ...]) -> "GroupTree | None":
+        return replace(self, children=parts, is_broken=True) if parts else None
+
+    def lacking(self) -> "GroupTree | None":
+        """The outermost group with waiting pods that lacks others."""
+        if not self.is_complete:
+            return self if self.has_waiting else None
+        return next((found for child in self.children if (found := child.lacking()) is not None), None)
 
     def groups(self) -> Iterator[Group]:
         yield self.group
@@ -97,13 +114,16 @@ class GroupTree:
         return (group for group in self.groups() if isinstance(group, PodGroup))
 
     def incomplete_text(self) -> str:
-        """What the tree waits for until it can be placed.
+        """What the group waits for until it can be placed.
 
         No number of missing pods is named: every pod that comes would change the report on all.
         """
-        groups = counted(self.least, "child group")
-        verb = "has" if self.least == 1 else "have"
-        return f"waits until {groups} {verb} enough pods"
+        namespace, name = self.key
+        wanted = f"{self.least} of its pods exist"
+        if self.is_composite:
+            verb = "has" if self.least == 1 else "have"
+            wanted = f"{counted(self.least, 'child group')} {verb} enough pods"
+        return f"{type(self.group).__name__} {namespace}/{name} waits until {wanted}"
 
 
 def tree_of(
