@@ -107,6 +107,7 @@ class Scheduler:
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         state.world.write_columns()  # now, so that no decision pays for what was observed before it
+        state.columns.write(state.world)
         sent = plan_driver.without_vain_evictions(state, effects, now)
         return list(eviction_counting.naming_workloads(state, sent))
 

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.formatting import counted
 from reprieve.model.shape import CompiledPod
@@ -101,7 +103,7 @@ def failed(state: State, requester: Requester, error: Exception, now: float) -> 
 
 def _is_victim(state: State, requester: Requester) -> bool:
     """Whether a pod that waits for a resize is about to be evicted."""
-    return isinstance(requester, WaitingResize) and requester.target in state.plans.victims_in_flight()
+    return isinstance(requester, WaitingResize) and state.plans.is_in_flight(requester.target)
 
 
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
@@ -130,8 +132,8 @@ def _refused_again(state: State, requester: Requester, refused: RememberedRefusa
 
 def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: float) -> Iterator[Effect]:
     """A demand of lower priority that waits for room on these nodes plans anew, if its plan holds no more."""
-    for key, handover in state.plans:
-        if key == requester.key or not any(node in nodes for _, node in handover.places):
+    for key, handover in state.plans.at(nodes):
+        if key == requester.key:
             continue
         other = state.requester(key)
         if not isinstance(other, Requester) or other.priority >= requester.priority:
@@ -400,11 +402,7 @@ def _handover(
     requester, view = context.requester, context.view
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
-    # Only pods under a budget: every open plan keeps its own, and there may be many of both.
-    stocks = policy.stocks(view) if policy is not None and context.charged else ()
-    paid = frozenset(
-        target_at(view, row) for row in context.charged if any(stock.pods[row] for stock in stocks)
-    )
+    paid = _charged_to_budgets(context, policy) if policy is not None else frozenset()
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     return Handover(
         id=decision.id,
@@ -420,6 +418,15 @@ def _handover(
         nominates=requester.nominates,
         apart=len(decision.places) > 1 and not requester.is_starting,
     )
+
+
+def _charged_to_budgets(context: DecisionContext, policy: Policy) -> frozenset[Target]:
+    """Only pods under a budget: every open plan keeps its own, and there may be many of both."""
+    stocks = policy.stocks(context.view) if len(context.charged) else ()
+    if not stocks:
+        return frozenset()
+    guarded = np.logical_or.reduce([stock.pods[context.charged] for stock in stocks])
+    return frozenset(target_at(context.view, row) for row in context.charged[guarded].tolist())
 
 
 def _disturbed(state: State, decision: str, victims: Sequence[Target], now: float) -> Iterator[Effect]:

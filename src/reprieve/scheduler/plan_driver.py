@@ -105,8 +105,8 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
-    if isinstance(effect, Evict):
-        yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
+    if isinstance(effect, Evict) and not _keeps_its_mark(state, effect.target):
+        yield unmark(effect.target)
     not_cleared(state, effect)
 
 
@@ -161,16 +161,22 @@ def swept(state: State, now: float) -> Iterator[Effect]:
 
 def _unused_marks(state: State) -> set[Target]:
     """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all."""
-    unused = state.plans.unused_marks()
-    unused = unused - _marks_of_units(state) if unused else unused
+    unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
     return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
 
 
-def _marks_of_units(state: State) -> set[Target]:
-    """The pods and the groups of units whose eviction has begun."""
-    units = state.ledger.unit_evictions
-    groups = map(state.world.groups.group, {one.group for one in units})
-    return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
+def _keeps_its_mark(state: State, target: Target) -> bool:
+    """Whether an open plan needs it gone, or the eviction of its unit has begun."""
+    return target in state.plans.needed() or _is_of_unit(state, target)
+
+
+def _is_of_unit(state: State, target: Target) -> bool:
+    """Whether it is a pod or a group of a unit whose eviction has begun."""
+    units, key = state.ledger.unit_evictions, (target.namespace, target.name)
+    if target.kind == "Pod" or not units.has_group(key):
+        return target in units
+    group = state.world.groups.group(key)
+    return group is not None and group_target(group) == target
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
@@ -217,7 +223,8 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     if handover is None:
         return withdrawn
     state.plan_log.ended(key, reason, now)
-    return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
+    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}
+    return (*withdrawn, *abandoned(handover, kept)[1])
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect], now: float) -> Iterator[Effect]:

@@ -31,6 +31,7 @@ from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
+from reprieve.scheduler.ledger_columns import LedgerColumns
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
@@ -54,6 +55,7 @@ class State:
         self.settings = settings
         self.ledger = Ledger(settings.stuck_victim_seconds)
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
+        self.columns = LedgerColumns(self.ledger)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
         self.improvements = Improvements()
@@ -170,7 +172,7 @@ class State:
 
     def charged_victims(self) -> set[Target]:
         """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
-        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
+        return {*self.plans.victims(), *self.ledger.unit_evictions.pods}
 
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""

@@ -24,12 +24,12 @@ from reprieve.preemption.search import best, candidates
 from reprieve.preemption.units import Units
 
 
-def counting_on(in_flight: Sequence[int]) -> FindCandidates:
+def counting_on(in_flight: Ints) -> FindCandidates:
     """The search for plans if these victims are in flight."""
-    return partial(_candidates, in_flight=in_flight) if in_flight else candidates
+    return partial(_candidates, in_flight=in_flight) if len(in_flight) else candidates
 
 
-def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> list[Plan] | NoPlan:
+def _candidates(question: Question, now: float, in_flight: Ints) -> list[Plan] | NoPlan:
     """No further pod is disturbed if victims in flight are enough.
 
     If they are not, they count as gone, so that plans are compared by what else they cost; the best of these
@@ -55,7 +55,7 @@ def _unproved(plan: Plan) -> Plan:
     return replace(plan, quality=replace(plan.quality, bound=(), proved=False))
 
 
-def _evictable(question: Question, in_flight: Sequence[int], now: float) -> Ints:
+def _evictable(question: Question, in_flight: Ints, now: float) -> Ints:
     """The pods of all units with a victim in flight that may be evicted for the demand."""
     units = question.policy.units(question.view)
     allowed = eligible(units, question.demand, question.policy.rules, now).allowed
@@ -66,11 +66,12 @@ def _as_planned(question: Question, plan: Plan, gone: Ints) -> Question:
     """Where the plan puts the demand, evicting only its victims and those that counted as gone for it."""
     there = np.zeros(len(question.view.nodes), np.bool_)
     there[[node for _, node in plan.places]] = True
-    victims = [*gone.tolist(), *(row for unit in plan.victims for row in unit.pods)]
+    victims = np.array([row for unit in plan.victims for row in unit.pods], np.int64)
+    victims = np.concatenate([gone, victims])
     return _evicting_only(replace(question, demand=replace(question.demand, allowed=there)), victims)
 
 
-def _evicting_only(question: Question, pods: Sequence[int]) -> Question:
+def _evicting_only(question: Question, pods: Ints) -> Question:
     def rule(units: Units, _: Demand, __: float) -> Verdict:
         return Verdict(units.with_any(_mask(units.view, pods)))
 
@@ -86,7 +87,7 @@ def sparing(policy: Policy, stuck: Sequence[int], staying: Sequence[int]) -> Pol
         return policy
 
     def rule(units: Units, _: Demand, __: float) -> Verdict:
-        return Verdict(~units.with_any(_mask(units.view, (*stuck, *staying))))
+        return Verdict(~units.with_any(_mask(units.view, [*stuck, *staying])))
 
     def units(view: Snapshot) -> Units:
         return policy.units(view).apart(_mask(view, stuck))
@@ -94,7 +95,7 @@ def sparing(policy: Policy, stuck: Sequence[int], staying: Sequence[int]) -> Pol
     return replace(policy, units=units if stuck else policy.units, rules=(*policy.rules, rule))
 
 
-def _mask(view: Snapshot, pods: Sequence[int]) -> Mask:
+def _mask(view: Snapshot, pods: Sequence[int] | Ints) -> Mask:
     mask = np.zeros(len(view.pods), np.bool_)
-    mask[list(pods)] = True
+    mask[np.asarray(pods, np.int64)] = True
     return mask

@@ -12,6 +12,7 @@ from itertools import compress
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
+from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
@@ -65,6 +66,7 @@ _MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are
 class World:
     def __init__(self, assumed: AssumedPods, budget_lag: BudgetLag) -> None:
         self.version = 0
+        self.edition_of_nodes = 0  # changes when nodes get other rows
         self._axis = ResourceAxis()
         self._pods = PodRows()
         self._nodes = NodeRows()
@@ -155,6 +157,19 @@ class World:
 
     def row(self, key: PodKey) -> int:
         return self._pods.rows[key]
+
+    def row_of(self, pod: Target) -> int | None:
+        """None if the pod is not known, or if another of the same name is."""
+        row = self._pods.rows.get((pod.namespace, pod.name))
+        return row if row is not None and self._pods.compiled[row].pod.metadata.uid == pod.uid else None
+
+    def births(self) -> Ints:
+        """[pod] a number that no other pod has had: rows are used again."""
+        return published(self._pods.born, len(self._pods))
+
+    def row_of_node(self, name: str) -> int:
+        """Valid for as long as ``edition_of_nodes`` is the same; NOWHERE if there is no such node."""
+        return self._nodes.rows.get(name, NOWHERE)
 
     def has_budget(self, key: PodKey) -> bool:
         return key in self._others.get(PodDisruptionBudget, {})
@@ -350,6 +365,7 @@ class World:
         capacity, name = capacity_of(node), node.metadata.name
         self._widen(capacity)
         self._nodes.add(node, capacity, self._axis)
+        self.edition_of_nodes += 1
         self._nodes_moved()
         for key in sorted(self._homeless.get(name, ())):
             self._settle(key)
@@ -363,6 +379,7 @@ class World:
         for pod in leaving:
             self._move(pod, NOWHERE)
         row, moved = self._nodes.drop(target.name)
+        self.edition_of_nodes += 1
         self._where[self._where == moved] = row
         self._nodes_moved()
         for pod in leaving:
