@@ -4,21 +4,43 @@ So a change is counted once, and not noted on each of many demands that may ask.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
-from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.queueing_hints import TAKES_ROOM, Change
 
 Moment = Mapping[Change, int]  # the counts at one time
 
 
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """The same summed up: changes that only take room, and all others."""
+
+    taking: int = 0
+    others: int = 0
+
+    def may_help(self, before: "Happened", helps: Collection[Change]) -> bool:
+        """Whether a change since may help a demand that waits for these changes.
+
+        More strictly than for waking: it must be certain that a demand would be refused again.
+        """
+        if self.others != before.others:
+            return True
+        return self.taking != before.taking and not TAKES_ROOM.isdisjoint(helps)
+
+
 class ChangeCounts:
-    __slots__ = ("_counts",)
+    __slots__ = ("_counts", "happened")
 
     def __init__(self) -> None:
         self._counts: Counter[Change] = Counter()
+        self.happened = Happened()
 
     def count(self, change: Change) -> None:
         self._counts[change] += 1
+        taking, others = self.happened.taking, self.happened.others
+        takes = change in TAKES_ROOM
+        self.happened = Happened(taking + takes, others + (not takes))
 
     def moment(self) -> Moment:
         return self._counts.copy()

@@ -10,7 +10,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import TypeVar
 
-from reprieve.scheduler.change_counts import ChangeCounts, Moment
+from reprieve.scheduler.change_counts import ChangeCounts, Happened, Moment
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
 from reprieve.supervision.quarantine import pause_after
@@ -286,6 +286,10 @@ class Queue:
             entry = self._entries.get(key)
             if entry is not None and entry.ticket == ticket:
                 self._wake(entry, now)
+
+    def happened(self) -> Happened:
+        """What happened so far, as far as any demand was in the queue."""
+        return self._happened.happened
 
     def next_time(self) -> float | None:
         """When ``pop`` may find more than it finds now."""

@@ -22,7 +22,7 @@ from reprieve.scheduler.demands import (
     report_waiting,
     requester_of,
 )
-from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.equivalence import Refusals, Stamp
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
@@ -80,7 +80,7 @@ class State:
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
         self.failures: list[SchedulerFailure] = []  # those of the last step
-        self.refused: RememberedRefusal | None = None  # the last decision, if that was one
+        self.refusals = Refusals(settings.backoff.flush_after)
         self.synced = False
         self._now = -inf
 
@@ -90,7 +90,12 @@ class State:
             counts = self.evictions, self.chains, self.improvements
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
+            self.refusals.clear()
         self._now = now
+
+    def stamp(self) -> Stamp:
+        """How much has happened: a refusal that is remembered holds until something may help."""
+        return Stamp(self.queue.happened(), self.ledger.edition, self.world.edition)
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""

@@ -66,6 +66,7 @@ _MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are
 class World:
     def __init__(self, assumed: AssumedPods, budget_lag: BudgetLag) -> None:
         self.version = 0
+        self.edition = 0  # changes with everything that a snapshot shows
         self.edition_of_nodes = 0  # changes when nodes get other rows
         self._axis = ResourceAxis()
         self._pods = PodRows()
@@ -193,6 +194,7 @@ class World:
 
     def volume_steps_changed(self) -> Changes:
         """The ledger has made or ended promises about volumes: what is promised of them counts as done."""
+        self.edition += 1
         return self._other_changed(PersistentVolume)
 
     # --- pods ---
@@ -220,6 +222,7 @@ class World:
         row = self._pods.add(key, compiled)
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
+        self.edition += 1
         self._pods_changed(compiled)
         self.groups.join(group_key(compiled.pod), key)
         return self._settle(key)
@@ -230,6 +233,7 @@ class World:
         if old.shape == new.shape and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
+            self.edition += 1
             # It leaves with its old weight and rank and comes back with the new ones.
             self._move(row, NOWHERE)
             self._widen(dict(new.shape.requests))
@@ -258,6 +262,7 @@ class World:
         changes = _LEFT if self._where[row] != NOWHERE else NONE
         self._move(row, NOWHERE)
         self._miss(key, "")
+        self.edition += 1
         changes |= self._has_left(compiled.pod)
         self._pods.drop(key)
         self.groups.leave(group_key(compiled.pod), key)
@@ -303,6 +308,7 @@ class World:
         if node != NOWHERE:
             self._nodes.enter(node, row, rank)
         self._where[row] = node
+        self.edition += 1
 
     def _miss(self, key: PodKey, name: str) -> None:
         """Notes which node a pod will be on as soon as that is known; none, if it needs none."""
@@ -354,6 +360,7 @@ class World:
         if is_heartbeat(old, node):
             self._nodes.note(row, node)
             return NONE
+        self.edition += 1
         before, capacity = capacity_of(old), capacity_of(node)
         self._widen(capacity)
         self._nodes.change(row, node, capacity, self._axis)
@@ -365,6 +372,7 @@ class World:
         capacity, name = capacity_of(node), node.metadata.name
         self._widen(capacity)
         self._nodes.add(node, capacity, self._axis)
+        self.edition += 1
         self.edition_of_nodes += 1
         self._nodes_moved()
         for key in sorted(self._homeless.get(name, ())):
@@ -379,6 +387,7 @@ class World:
         for pod in leaving:
             self._move(pod, NOWHERE)
         row, moved = self._nodes.drop(target.name)
+        self.edition += 1
         self.edition_of_nodes += 1
         self._where[self._where == moved] = row
         self._nodes_moved()
@@ -400,6 +409,7 @@ class World:
         if old is not None and is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
+        self.edition += 1
         if isinstance(thing, PodDisruptionBudget) and is_newer(thing.metadata, old):
             self._budget_lag.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
@@ -417,6 +427,7 @@ class World:
         for kind, known in self._others.items():
             if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
                 del known[key]
+                self.edition += 1
                 if kind is PodDisruptionBudget:
                     self._budget_lag.shown(key)
                 return self._other_changed(kind) | self._regrouped(self.groups.lose(kind, key))

@@ -12,6 +12,7 @@ class CountedTargets:
     def __init__(self) -> None:
         self._counts: dict[Target, int] = {}
         self._news: dict[Target, None] = {}  # targets that came or went since ``news`` was read
+        self.edition = 0  # how often any came or went
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -32,7 +33,7 @@ class CountedTargets:
         for target in targets:
             counts[target] = counts.get(target, 0) + 1
             if counts[target] == 1:
-                self._news[target] = None
+                self._note(target)
 
     def remove(self, targets: Iterable[Target]) -> None:
         """Each must be in."""
@@ -40,9 +41,13 @@ class CountedTargets:
         for target in targets:
             if counts[target] == 1:
                 del counts[target]
-                self._news[target] = None
+                self._note(target)
             else:
                 counts[target] -= 1
+
+    def _note(self, target: Target) -> None:
+        self._news[target] = None
+        self.edition += 1
 
     def news(self) -> list[Target]:
         """Those that came or went since this was last asked, each once."""
