@@ -1,7 +1,8 @@
 """What does a job cost while thousands of others wait for room in a full cluster?
 
-They are of a few templates. All come together, and each runs for a while as soon as it has a node. Whenever one ends, its room is for one
-of those that wait, and the others have to wait on. The clock is the benchmark's own.
+They are of a few templates and come together, and each runs for a while as soon as it has a node. Whenever
+one ends, its room is for one of those that wait, and the others have to wait on. The clock is the
+benchmark's own.
 """
 
 from heapq import heappop, heappush

@@ -5,7 +5,7 @@ So a change is counted once, and not noted on each of many demands that may ask.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reprieve.scheduler.queueing_hints import TAKES_ROOM, Change
 
@@ -14,9 +14,10 @@ Moment = Mapping[Change, int]  # the counts at one time
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The same summed up: changes that only take room, and all others."""
+    """The same summed up: changes that only take room, clocks that began to count, and all others."""
 
     taking: int = 0
+    clocks: int = 0
     others: int = 0
 
     def may_help(self, before: "Happened", helps: Collection[Change]) -> bool:
@@ -25,6 +26,8 @@ class Happened:
         More strictly than for waking: it must be certain that a demand would be refused again.
         """
         if self.others != before.others:
+            return True
+        if self.clocks != before.clocks and Change.CLOCKS in helps:
             return True
         return self.taking != before.taking and not TAKES_ROOM.isdisjoint(helps)
 
@@ -38,9 +41,13 @@ class ChangeCounts:
 
     def count(self, change: Change) -> None:
         self._counts[change] += 1
-        taking, others = self.happened.taking, self.happened.others
-        takes = change in TAKES_ROOM
-        self.happened = Happened(taking + takes, others + (not takes))
+        before = self.happened
+        if change in TAKES_ROOM:
+            self.happened = replace(before, taking=before.taking + 1)
+        elif change is Change.CLOCKS:
+            self.happened = replace(before, clocks=before.clocks + 1)
+        else:
+            self.happened = replace(before, others=before.others + 1)
 
     def moment(self) -> Moment:
         return self._counts.copy()

@@ -15,7 +15,7 @@ from reprieve.model.groups import group_key
 from reprieve.scheduler.change_counts import Happened
 from reprieve.scheduler.decision import Decision, Miss
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
-from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, Change
 from reprieve.scheduler.targets import pod_target
 
 _MOST = 1024  # classes that are remembered; beyond that the longest ago are forgotten
@@ -27,7 +27,7 @@ class Stamp:
 
     changes: Happened
     ledger: int
-    world: int  # what columns show
+    world: int  # as far as decisions read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,10 @@ class RememberedRefusal:
     about_tolerations: bool
     lasts: bool = True  # or it holds only for as long as no time passes
     text: str = ""
+
+    @property
+    def minds(self) -> frozenset[Change]:
+        return self.helps | ABOUT_TOLERATIONS if self.about_tolerations else self.helps
 
     def text_for(self, requester: Requester) -> str:
         """What an equivalent demand is told; of a gang, the text names one of its pods."""
@@ -88,11 +92,11 @@ class Refusals:
         if (
             not in_time
             or before.ledger != stamp.ledger
-            or stamp.changes.may_help(before.changes, refused.helps)
+            or stamp.changes.may_help(before.changes, refused.minds)
         ):
             del self._known[key]
             return None
-        return refused, before == stamp and (now == at or refused.decision.retry_at is None)
+        return refused, before.world == stamp.world and (now == at or refused.decision.retry_at is None)
 
     def clear(self) -> None:
         self._known.clear()

@@ -218,7 +218,10 @@ def _victims_are_of_plans(state: State) -> Iterator[Broken]:
 
 def _units_are_finished(state: State) -> Iterator[Broken]:
     """No pod of a unit of which one was deleted is forgotten: each is leaving, or a call is on its way."""
-    for one in state.ledger.unit_evictions:
+    units = state.ledger.unit_evictions
+    if units.pods.all != {one.pod for one in units} or not all(units.has_group(one.group) for one in units):
+        yield Broken(units, "its pods are not found by themselves, or by their groups")
+    for one in units:
         if _known(state, one.pod) is None:
             yield Broken(one.pod, f"it is to be evicted with {one.unit}, and not known")
         elif one.state is DeleteState.SENT and one.pod not in state.ledger.terminating:

@@ -47,6 +47,7 @@ from reprieve.scheduler.object_changes import (
     is_heartbeat,
     is_newer,
     is_older,
+    is_report,
     meaning,
     node_changes,
     recompiled,
@@ -66,7 +67,9 @@ _MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are
 class World:
     def __init__(self, assumed: AssumedPods, budget_lag: BudgetLag) -> None:
         self.version = 0
-        self.edition = 0  # changes with everything that a snapshot shows
+        # Changes with everything that a decision about another demand could read: not with pods that wait,
+        # with groups of which none runs, and with what is reported.
+        self.edition = 0
         self.edition_of_nodes = 0  # changes when nodes get other rows
         self._axis = ResourceAxis()
         self._pods = PodRows()
@@ -222,7 +225,6 @@ class World:
         row = self._pods.add(key, compiled)
         self._where = grown(self._where, len(self._pods), NOWHERE)
         self._where[row] = NOWHERE
-        self.edition += 1
         self._pods_changed(compiled)
         self.groups.join(group_key(compiled.pod), key)
         return self._settle(key)
@@ -233,7 +235,6 @@ class World:
         if old.shape == new.shape and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
-            self.edition += 1
             # It leaves with its old weight and rank and comes back with the new ones.
             self._move(row, NOWHERE)
             self._widen(dict(new.shape.requests))
@@ -262,7 +263,6 @@ class World:
         changes = _LEFT if self._where[row] != NOWHERE else NONE
         self._move(row, NOWHERE)
         self._miss(key, "")
-        self.edition += 1
         changes |= self._has_left(compiled.pod)
         self._pods.drop(key)
         self.groups.leave(group_key(compiled.pod), key)
@@ -409,10 +409,11 @@ class World:
         if old is not None and is_older(thing.metadata, old.metadata):
             return NONE
         known[key] = thing
-        self.edition += 1
         if isinstance(thing, PodDisruptionBudget) and is_newer(thing.metadata, old):
             self._budget_lag.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
+        if regrouped or not (is_report(old, thing) or (old is None and type(thing) in GROUP_KINDS)):
+            self.edition += 1
         if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and says_the_same(old, thing):
             return regrouped
         return self._other_changed(type(thing)) | regrouped
