@@ -219,8 +219,8 @@ MUTATIONS = (
     Mutation(
         "a group is left in part, and its marks are swept",
         "scheduler/plan_driver.py",
-        "    unused = unused - _marks_of_units(state) if unused else unused\n",
-        "",
+        "state.plans.unused_marks() if not _is_of_unit(state, mark)}\n",
+        "state.plans.unused_marks()}\n",
         WHOLE,
     ),
     Mutation(
@@ -242,8 +242,8 @@ MUTATIONS = (
     Mutation(
         "a group is left in part, and its marks are cleared with the plan",
         "scheduler/plan_driver.py",
-        "state.plans.needed() | _marks_of_units(state))[1])\n",
-        "state.plans.needed())[1])\n",
+        "(*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}\n",
+        "(*handover.victims, *handover.marks) if mark in state.plans.needed()}\n",
         WHOLE,
     ),
     Mutation(
