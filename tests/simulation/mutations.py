@@ -425,6 +425,20 @@ MUTATIONS = (
         unit("test_core_victims.py::test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted"),
     ),
     Mutation(
+        "a refusal that outlives what the ledger gave up",
+        "scheduler/equivalence.py",
+        "            or before.ledger != stamp.ledger\n",
+        "",
+        unit("test_remembered_refusals.py"),
+    ),
+    Mutation(
+        "a gang that is told of the pods of another",
+        "scheduler/equivalence.py",
+        "            text = naming_another_pod(eviction.because.text, old, new)\n",
+        "            text = eviction.because.text\n",
+        unit("test_remembered_refusals.py"),
+    ),
+    Mutation(
         "a call in flight that is forgotten with its plan",
         "scheduler/plans.py",
         "            self._victims.stray(handover.pending)\n",

@@ -64,7 +64,7 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
     remembered = _remembered_refusal(state, requester, now)
     if remembered is not None:
         refused, is_exact = remembered
-        if is_exact or _was_told(state, requester, refused):
+        if (is_exact and not refused.names_others(requester)) or _was_told(state, requester, refused):
             return _refused_again(state, requester, refused, now)
     if _is_victim(state, requester):
         return _gives_way(state, requester, now)

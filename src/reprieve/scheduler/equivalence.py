@@ -7,14 +7,17 @@ on. What it says is exact only until anything happens at all: a demand that was 
 nothing, is told it only then.
 """
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
 from reprieve.model.groups import group_key
+from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.change_counts import Happened
-from reprieve.scheduler.decision import Decision, Miss
+from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
+from reprieve.scheduler.explanation import naming_another_pod
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, Change
 from reprieve.scheduler.targets import pod_target
 
@@ -48,14 +51,34 @@ class RememberedRefusal:
         return self.text if len(requester.pods) == 1 else self.decision_for(requester, "", 0.0).text
 
     def decision_for(self, requester: Requester, decision_id: str, now: float) -> Decision:
+        """The same of other pods: each has the place among its demand's pods that the other had there."""
+        pods = {pod_target(old.pod): pod_target(new.pod) for old, new in self._pairs(requester)}
+        eviction = self.decision.eviction
+        if eviction is not None and eviction.at_best is not None:
+            old, new = eviction.at_best.pod, pods[eviction.at_best.pod]
+            text = naming_another_pod(eviction.because.text, old, new)
+            best = replace(eviction.at_best, pod=new)
+            eviction = replace(eviction, because=replace(eviction.because, text=text), at_best=best)
         miss = self.decision.miss
-        if miss is not None:
-            miss = replace(miss, pod=pod_target(requester.pods[self._member(miss)].pod))
-        return replace(self.decision, id=decision_id, demand=requester.target, miss=miss, at=now)
+        return replace(
+            self.decision,
+            id=decision_id,
+            demand=requester.target,
+            miss=replace(miss, pod=pods[miss.pod]) if miss is not None else None,
+            eviction=eviction,
+            at=now,
+        )
 
-    def _member(self, miss: Miss) -> int:
-        """Which pod of the demand it is about."""
-        return next(i for i, pod in enumerate(self.requester.pods) if pod_target(pod.pod) == miss.pod)
+    def names_others(self, requester: Requester) -> bool:
+        """Whether the demand would be told of pods that are not its own."""
+        if requester.key == self.requester.key or len(requester.pods) == 1:
+            return False
+        text, own = self.text_for(requester), {new.pod.metadata.name for _, new in self._pairs(requester)}
+        names = {old.pod.metadata.name for old, _ in self._pairs(requester)} - own
+        return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in names)
+
+    def _pairs(self, requester: Requester) -> Iterable[tuple[CompiledPod, CompiledPod]]:
+        return zip(self.requester.pods, requester.pods, strict=True)
 
 
 class Refusals:

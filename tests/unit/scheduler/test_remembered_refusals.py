@@ -194,9 +194,12 @@ def of_gang(watched: Watched, name: str) -> Decision:
     return next(d for d in watched.cluster.stage.decisions if d.demand.name == name)
 
 
-def test_equal_gangs_are_refused_together_and_each_is_told_of_its_own_pods(watch: Watch) -> None:
-    watched = watch(a_node("n1"), BOSS, *gang("g"))
-    assert "g-0" in of_gang(watched, "g").text
+@pytest.mark.parametrize("low", [(), (a_pod("low", cpu="500m", on="n1"),)], ids=["no victim", "no help"])
+def test_equal_gangs_are_refused_together_and_each_is_told_of_its_own_pods(
+    low: tuple[Pod, ...], watch: Watch
+) -> None:
+    watched = watch(a_node("n1"), BOSS, *low, *gang("g"))
+    assert of_gang(watched, "g").text.count("g-0") == 1 + len(low)
     watched.searched.clear()
     watched.cluster.show(*gang("h"))
     assert watched.searched == []
