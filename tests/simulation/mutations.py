@@ -17,7 +17,8 @@ from tests.architecture.source import ROOT
 SOURCE = ROOT / "src" / "reprieve"
 
 STATES = ("-m", "tests.simulation.reachable", "2")
-
+MEMBERS = ("-m", "tests.simulation.reachable", "1", "--whole", "--mishaps", "2")
+REPLACED = ("-m", "tests.simulation.reachable", "1", "--replaced", "--mishaps", "2")
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
@@ -215,6 +216,41 @@ MUTATIONS = (
         "[*unit_driver.resumed(state, now)] if first else []",
         "[]",
         WHOLE,
+    ),
+    Mutation(
+        "a group is left in part: a new leader takes a pod that was not marked yet for a new start",
+        "scheduler/unit_driver.py",
+        "        elif opened:\n",
+        "        elif opened and any(map(is_marked, (pod for pod, _ in members))):\n",
+        MEMBERS,
+    ),
+    Mutation(
+        "a group starts while its mark is open, so that a new leader evicts it",
+        "scheduler/state.py",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.committing().union(begun)\n",
+        REPLACED,
+    ),
+    Mutation(
+        "a mark that is not closed: the group does not start again",
+        "scheduler/core.py",
+        "            effects.extend(group_marks.closing(state, now))\n",
+        "            pass\n",
+        REPLACED,
+    ),
+    Mutation(
+        "a mark is closed while pods of the group are waited for",
+        "scheduler/group_marks.py",
+        "        if one.unit in committing or state.is_waited_for(one.unit):\n",
+        "        if one.unit in committing:\n",
+        MEMBERS,
+    ),
+    Mutation(
+        "a mark is closed that another plan has written",
+        "scheduler/plan_driver.py",
+        "        group_marks.opened(state, _texts(handover, units.intersection(handover.marks)))\n",
+        "        pass\n",
+        unit("test_group_marks.py"),
     ),
     Mutation(
         "a group is left in part, and its marks are swept",

@@ -34,6 +34,15 @@ def test_a_group_goes_whole_in_every_state(victims: int, mishaps: int | None, st
     assert {what for _, (what, _) in found.origins} >= {"join", "restart", "vanished", "failed"}
 
 
+@pytest.mark.parametrize(("victims", "mishaps", "states"), FEW if settings().derandomize else MANY)
+def test_a_group_does_not_start_beside_its_end_in_any_state(
+    victims: int, mishaps: int | None, states: int
+) -> None:
+    found = explore(victims, whole=True, replaced=True, mishaps=mishaps)
+    assert len(found.states) >= states, "less can happen than there could"
+    assert {what for _, (what, _) in found.origins} >= {"replace", "restart", "vanished", "failed"}
+
+
 def test_every_state_is_reached_with_many_mishaps() -> None:
     """So that the bound of the larger walks is seen to leave out nothing else."""
     assert explore(1).states.keys() == explore(1, mishaps=20).states.keys()
