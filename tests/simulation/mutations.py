@@ -79,7 +79,8 @@ MUTATIONS = (
     Mutation(
         "a mark that is not cleared: what an earlier run left stays",
         "scheduler/plan_driver.py",
-        '    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}\n',
+        '    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or '
+        "group_marks.is_shown_open(state, m)}\n",
         "    return set()\n",
         STATES,
     ),
@@ -246,7 +247,7 @@ MUTATIONS = (
         MEMBERS,
     ),
     Mutation(
-        "a mark is closed that another plan has written",
+        "a mark that is not closed: a plan that is called off leaves it behind",
         "scheduler/plan_driver.py",
         "        group_marks.opened(state, _texts(handover, units.intersection(handover.marks)))\n",
         "        pass\n",
@@ -278,7 +279,7 @@ MUTATIONS = (
     Mutation(
         "a group is left in part, and its marks are cleared with the plan",
         "scheduler/plan_driver.py",
-        "state.plans.needed() | _marks_of_units(state))[1])\n",
+        "state.plans.needed() | units)[1])\n",
         "state.plans.needed())[1])\n",
         WHOLE,
     ),
@@ -306,15 +307,15 @@ MUTATIONS = (
     Mutation(
         "pods of a group start when its deletes are sent, and not when its pods are gone",
         "scheduler/state.py",
-        "        return self._committing().union(begun)\n",
-        "        return self._committing()\n",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.committing()\n",
         WHOLE,
     ),
     Mutation(
         "pods of a group start until its first delete",
         "scheduler/state.py",
-        "        return self._committing().union(begun)\n",
-        "        return frozenset(begun)\n",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.ledger.open_marks.units().union(begun)\n",
         WHOLE,
     ),
     Mutation(

@@ -169,9 +169,11 @@ def test_a_plan_that_is_called_off_leaves_no_open_mark_behind() -> None:
     cluster.stage.after(29.0)
     cluster.show(OTHER)
     cluster.stage.after(2.0)
-    until(cluster.fails(Evict), Stage.COMMITTING).does(SetCondition)
+    (mark,) = taken_marks(until(cluster.fails(Evict), Stage.COMMITTING), "train")
+    cluster.stage.happens(*cluster.applied(mark))
     assert is_open(group(cluster))
-    cluster.gone("other").does(SetCondition)
+    cluster.gone("other").stage.happens(Done(mark))
+    cluster.does(SetCondition)
     assert not is_open(group(cluster))
 
 
