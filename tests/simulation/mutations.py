@@ -244,7 +244,7 @@ MUTATIONS = (
         "scheduler/group_marks.py",
         "        if one.unit in committing or state.is_waited_for(one.unit):\n",
         "        if one.unit in committing:\n",
-        MEMBERS,
+        unit("test_group_marks.py"),
     ),
     Mutation(
         "a mark that is not closed: a plan that is called off leaves it behind",

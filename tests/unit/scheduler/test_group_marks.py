@@ -117,6 +117,15 @@ def test_marks_are_not_swept_before_all_objects_are_known() -> None:
 # --- how the mark is closed ----------------------------------------------------------------------
 
 
+def test_the_mark_is_open_until_the_last_victim_is_gone() -> None:
+    cluster = a_plan(stage=Stage.EVICTING)
+    assert (is_open(group(cluster)), closings(cluster)) == (True, [])
+    cluster.does(Evict).gone("t0")
+    assert (is_open(group(cluster)), closings(cluster)) == (True, [])
+    cluster.gone("t1").does(SetCondition)
+    assert (is_open(group(cluster)), cluster.conditions("train", "PodGroup")[MARK]) == (False, "True")
+
+
 def test_a_write_that_is_refused_is_tried_again() -> None:
     cluster = a_plan(stage=Stage.DRAINING).show(member(2)).drained()
     refused = cluster.take(SetCondition, names=["train"])
