@@ -142,7 +142,7 @@ class WatchedScheduler(Scheduler):
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
     def _check_no_unit_is_going(self, key: DemandKey) -> None:
-        """No half of a group starts beside the end of the other, nor while a new leader could not tell them."""
+        """No half of a group starts beside the end of the other, nor while its mark is open."""
         unit = self._state.unit_of(key.object) if key.kind is DemandKind.GROUP else None
         going = [] if unit is None else list(self._state.ledger.unit_evictions.left(unit))
         hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
