@@ -242,8 +242,8 @@ MUTATIONS = (
     Mutation(
         "a mark is closed while pods of the group are waited for",
         "scheduler/group_marks.py",
-        "        if one.unit in committing or state.is_waited_for(one.unit):\n",
-        "        if one.unit in committing:\n",
+        "    return one.unit in state.committing() or state.is_waited_for(one.unit)\n",
+        "    return one.unit in state.committing()\n",
         unit("test_group_marks.py"),
     ),
     Mutation(

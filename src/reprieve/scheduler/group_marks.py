@@ -8,7 +8,7 @@ open is in the ledger, see ``ledger.open_marks``. How pods are evicted is not kn
 from collections.abc import Iterator, Mapping
 
 from reprieve.model.effects import Effect, SetCondition, Target
-from reprieve.scheduler.handover import closed_text, is_open, mark
+from reprieve.scheduler.handover import is_open, mark
 from reprieve.scheduler.ledger.open_marks import OpenMark
 from reprieve.scheduler.state import State
 
@@ -27,15 +27,11 @@ def opened(state: State, texts: Mapping[Target, str]) -> None:
 
 
 def closing(state: State, now: float) -> Iterator[Effect]:
-    """Closes the marks of units of which no pod is waited for.
-
-    Not while another plan is about to evict the unit: its own mark on the group must not be overwritten.
-    """
+    """Closes the marks of units of which no pod is waited for."""
     marks = state.ledger.open_marks
     marks.give_up(now)
-    committing = state.committing()
     for one in marks.to_close(now):
-        if one.unit in committing or state.is_waited_for(one.unit):
+        if _must_stay(state, one):
             marks.hold_back(one.group)
         else:
             marks.closing(one.group, now)
@@ -59,17 +55,16 @@ def must_know(state: State, effect: Effect) -> bool:
     one = _closed_by(state, effect)
     if one is None:
         return False
-    if one.unit in state.committing():
+    if _must_stay(state, one):
         state.ledger.open_marks.hold_back(one.group)
         return False
     state.ledger.victims.stray([effect])
     return True
 
 
-def closed(state: State, target: Target) -> SetCondition:
-    """Closes a mark that a predecessor left, or that could not be closed in time."""
-    group = state.world.groups.group((target.namespace, target.name))
-    return mark(target, closed_text(group) if group is not None else "")
+def _must_stay(state: State, one: OpenMark) -> bool:
+    """Whether pods are waited for, or another plan has written its own mark and is about to evict."""
+    return one.unit in state.committing() or state.is_waited_for(one.unit)
 
 
 def _closed(one: OpenMark) -> SetCondition:

@@ -19,9 +19,11 @@ from reprieve.scheduler.handover import (
     Step,
     abandoned,
     acknowledged,
+    closed_text,
     decision_in,
     joined,
     leaves_by_itself,
+    mark,
     mark_text_of,
     outlived,
     shown_mark,
@@ -173,10 +175,12 @@ def _unused_marks(state: State) -> set[Target]:
 
 
 def _cleared(state: State, target: Target) -> Effect:
-    known = state.world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
-    if known is not None:
-        return unmark(target, decision_in(shown_mark(known.pod)))
-    return outlived(target) if state.runs_on(target) else group_marks.closed(state, target)
+    key = (target.namespace, target.name)
+    if target.kind == "Pod":
+        known = state.world.pod(key)
+        return unmark(target, decision_in(shown_mark(known.pod)) if known is not None else "")
+    group = state.world.groups.group(key)
+    return outlived(target) if group is None or state.runs_on(target) else mark(target, closed_text(group))
 
 
 def _marks_of_units(state: State) -> set[Target]:

@@ -193,8 +193,6 @@ def resumed(state: State, now: float) -> Iterator[Effect]:
         groups = [group for key in keys if (group := state.world.groups.group(key)) is not None]
         members = [(pod, key) for key in keys for pod in _placed(state, key)]
         opened = [group for group in groups if is_open(group)]
-        if not all(_is_committed(state, pod, key) for pod, key in members):
-            continue
         if any(_was_called_off(group, members) for group in opened):
             yield from (unmark(group_target(group)) for group in opened)
         elif opened:
@@ -202,7 +200,7 @@ def resumed(state: State, now: float) -> Iterator[Effect]:
             for group in opened:
                 state.ledger.open_marks.open(OpenMark(group_target(group), unit, text))
             yield from _taken_over(state, unit, text, members, now)
-        else:
+        elif all(_is_committed(state, pod, key) for pod, key in members):
             marks = {key: shown_mark(group) for key, group in zip(keys, groups, strict=True)}
             going = [key for pod, key in members if _was_going(pod, marks[key])]
             marked = [(pod, key) for pod, key in members if shown_mark(pod)]

@@ -186,6 +186,16 @@ def test_a_plan_that_is_called_off_leaves_no_open_mark_behind() -> None:
     assert not is_open(group(cluster))
 
 
+def test_a_new_leader_finishes_a_tree_with_a_member_that_joined_another_group_of_it() -> None:
+    pods = [a_member(f"t{i}", f"g{i}", cpu="3", priority=5, on=f"n{i + 1}") for i in (0, 1)]
+    groups = [a_group(f"g{i}", 5, parent="tree") for i in (0, 1, 2)]
+    tree = a_tree(priority=5, disruptedWhole=True)
+    cluster = until(served(*NODES, tree, *groups, *pods, NEW), Stage.EVICTING)
+    cluster.show(a_member("late", "g2", cpu="1", priority=5, on="n3")).does(SetCondition)
+    assert cluster.conditions("late")[MARK] == "True"
+    assert names(without_new(cluster).comes_true()) == set()
+
+
 def test_all_groups_of_a_tree_are_closed_before_one_of_them_starts() -> None:
     pods = [a_member(f"t{i}", f"g{i}", cpu="3", priority=5, on=f"n{i + 1}") for i in (0, 1)]
     groups = [a_group(f"g{i}", 5, parent="tree") for i in (0, 1)]

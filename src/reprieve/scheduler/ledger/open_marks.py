@@ -43,9 +43,6 @@ class OpenMarks:
     def __iter__(self) -> Iterator[OpenMark]:
         yield from self._marks.values()
 
-    def __contains__(self, group: Target) -> bool:
-        return group in self._marks
-
     def of(self, group: Target) -> OpenMark | None:
         return self._marks.get(group)
 
