@@ -34,7 +34,10 @@ def test_a_group_goes_whole_in_every_state(victims: int, mishaps: int | None, st
     assert {what for _, (what, _) in found.origins} >= {"join", "restart", "vanished", "failed"}
 
 
-@pytest.mark.parametrize(("victims", "mishaps", "states"), FEW if settings().derandomize else MANY)
+REPLACED_MANY = [(1, 3, 2_000), (2, 2, 800)]
+
+
+@pytest.mark.parametrize(("victims", "mishaps", "states"), FEW if settings().derandomize else REPLACED_MANY)
 def test_a_group_does_not_start_beside_its_end_in_any_state(
     victims: int, mishaps: int | None, states: int
 ) -> None:
