@@ -9,9 +9,9 @@ The victims may be a group that goes as a whole: then another member may join at
 and the group must not be left in part. Or a member is created that has no node yet: it must not start before
 all others are gone, and is not evicted after that.
 
-All of a group of one are 17,000, and with each victim there are ten times as many. So the walk may be bounded
-by the number of mishaps: things that happen and need not, each of them at any time. From each state that is
-found what is sure to happen is followed to the end.
+A group of one has tens of thousands, and with each victim there are ten times as many. So the walk may be
+bounded by the number of mishaps: things that happen and need not, each of them at any time. From each state
+that is found what is sure to happen is followed to the end.
 
 `python -m tests.simulation.reachable VICTIMS [--whole | --replaced] [--mishaps MOST]` says how many there
 are.

@@ -21,7 +21,7 @@ def test_every_state_is_sound_and_leads_to_rest(victims: int, states: int) -> No
 
 
 # Victims, how many mishaps there are at most, and how many states that makes at least. All states of one
-# victim take a minute of computing, those of more victims hours: `make soak` goes further than `make test`.
+# victim take minutes of computing, those of more victims hours: `make soak` goes further than `make test`.
 FEW = [(1, 2, 800), (2, 1, 200), (3, 1, 400)]
 MANY = [(1, None, 16_000), (2, 3, 13_000), (3, 2, 5_000)]
 
