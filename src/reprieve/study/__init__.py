@@ -1,0 +1,1 @@
+"""Studies: a trace of jobs is played in virtual time under several policies, and the outcomes are compared."""
