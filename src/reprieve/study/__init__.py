@@ -1,1 +1,1 @@
-"""Studies: a trace of jobs is played in virtual time under several policies, and the outcomes are compared."""
+"""Studies: a trace of jobs is played under several policies, and what came of it is compared."""

@@ -1,8 +1,8 @@
 """Which pods does a job want at this moment, and how far has it come?
 
-As a controller would: pods that were evicted are replaced, a gang that fell below its minimum begins anew as a
-whole, and a pod or gang that has run for its duration is done. It knows no scheduler and no nodes: a cluster
-tells what happened to pods, and does what is asked for.
+As a controller would: pods that were evicted are replaced, a gang that fell below its minimum begins anew as
+a whole, and a pod or gang that has run for its duration is done. It knows no scheduler and no nodes: a
+cluster tells what happened to pods, and does what is asked for.
 """
 
 from collections.abc import Callable

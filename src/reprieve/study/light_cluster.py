@@ -1,10 +1,10 @@
-"""A cluster that is only as much as a scheduler can see: objects as records, kubelets as moments on an agenda.
+"""A cluster that is only what a scheduler sees of it: objects as records, kubelets as moments on an agenda.
 
-Calls end at once and never fail. There is no store, no JSON and no versions; `tests/simulation` holds it equal
-to the mini cluster, decision by decision.
+Calls end at once and never fail. There is no store, no JSON and no versions; a test holds it equal to the
+mini cluster, decision by decision.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -173,10 +173,15 @@ class LightCluster:
 
 
 def _with_condition(status: Status, written: SetCondition, now: float) -> Status:
-    """One condition of each type; its time moves with its status, or is as the effect says."""
-    old = next((one for one in status.conditions if one.type == written.type), None)
-    turned = written.since if written.since is not None else now
-    since = old.last_transition_time if _stays(old, written) and old is not None else stamp(turned)
+    return replace(status, conditions=_conditions(status.conditions, written, now))
+
+
+def _conditions(known: Sequence[Condition], written: SetCondition, now: float) -> tuple[Condition, ...]:
+    """One of each type; the time of one moves with its status, or is as the effect says."""
+    since = stamp(now if written.since is None else written.since)
+    old = next((one for one in known if one.type == written.type), None)
+    if old is not None and old.status == written.status and written.since is None:
+        since = old.last_transition_time or since
     new = Condition(
         type=written.type,
         status=written.status,
@@ -184,12 +189,7 @@ def _with_condition(status: Status, written: SetCondition, now: float) -> Status
         message=written.message,
         last_transition_time=since,
     )
-    others = tuple([one for one in status.conditions if one.type != written.type])
-    return replace(status, conditions=(*others, new))
-
-
-def _stays(old: Condition | None, written: SetCondition) -> bool:
-    return old is not None and old.status == written.status and written.since is None
+    return (*(one for one in known if one.type != written.type), new)
 
 
 def _missing(effect: Effect) -> Failed:

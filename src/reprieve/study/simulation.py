@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reprieve.model.effects import Effect
+from reprieve.model.effects import Effect, Evict
 from reprieve.model.events import Event, PlanImproved, Synced
-from reprieve.model.objects import Node
+from reprieve.model.objects import Node, Pod
 from reprieve.preemption.least_disturbance.solver_task import (
     ImprovePlan,
     answer_of,
@@ -27,6 +27,7 @@ from reprieve.study.light_cluster import LightCluster
 
 EPOCH = 1_700_000_000.0  # a moment at which all simulations begin; any will do
 _DECISIONS_IN_A_ROW = 16
+_SAMPLES = 168  # until the last arrival: of a week, one an hour
 _UNITS_PER_SECOND = 2_000.0  # as plans are improved in virtual time
 
 
@@ -41,9 +42,15 @@ class SimulatedScheduler(Protocol):
 
 
 class SimulationListener(JobListener, Protocol):
+    def evicted(self, pods: int, now: float) -> None:
+        """The scheduler evicted so many pods."""
+
     def decided(self, decision: Decision, now: float) -> None: ...
 
     def recorded(self, records: Sequence[PlanRecord], now: float) -> None: ...
+
+    def sampled(self, pods: Iterable[Pod], now: float) -> None:
+        """The pods that exist at a moment; called at regular intervals while there are jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,12 @@ class Simulation:
 
     def run(self, jobs: Iterable[Job], until: float) -> Outcome:
         """``until``: seconds of the trace after which it is cut off, whatever still runs or waits."""
+        last_arrival = 0.0
         for job in jobs:
             self._agenda.at(EPOCH + job.arrival, _arrival(self._jobs, job))
+            last_arrival = max(last_arrival, job.arrival)
+        for i in range(1, _SAMPLES + 1):
+            self._agenda.at(EPOCH + last_arrival * i / _SAMPLES, self._sample)
         now: float | None = EPOCH
         last = EPOCH
         self._observe([*self._cluster.taken(), Synced()], EPOCH)
@@ -89,7 +100,7 @@ class Simulation:
         return Outcome(tuple(self._jobs.unfinished()), self._decisions, last - EPOCH)
 
     def _settle(self, now: float) -> None:
-        """Everything happens that happens at this moment. The scheduler looks at the clock without events, too."""
+        """Everything happens that is due. The scheduler observes also without events: a time may be over."""
         self._cluster.advance(now)
         events = self._cluster.taken() + self._answered()
         while True:
@@ -107,8 +118,14 @@ class Simulation:
         return max(now, min(moments)) if moments else None
 
     def _observe(self, events: Sequence[Event], now: float) -> None:
-        self._cluster.perform(self._scheduler.observe(events, now))
+        self._perform(self._scheduler.observe(events, now), now)
         self._record(now)
+
+    def _perform(self, effects: Sequence[Effect], now: float) -> None:
+        self._cluster.perform(effects)
+        evicted = sum(isinstance(effect, Evict) for effect in effects)
+        if evicted:
+            self._listener.evicted(evicted, now)
 
     def _decide_some(self, now: float) -> bool:
         """False if no demand is due."""
@@ -119,10 +136,13 @@ class Simulation:
                 return i > 0
             self._decisions += 1
             self._listener.decided(decided.decision, now)
-            self._cluster.perform(decided.effects)
+            self._perform(decided.effects, now)
             if decided.improve is not None:
                 self._improve(decided.improve, now)
         return True
+
+    def _sample(self, now: float) -> None:
+        self._listener.sampled(self._cluster.pods(), now)
 
     def _record(self, now: float) -> None:
         records = self._scheduler.records()
