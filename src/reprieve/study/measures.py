@@ -1,4 +1,4 @@
-"""What came of a simulation? Counts, sums and distributions, from the end of the warm-up on.
+"""What came of a simulation? Counts, sums and distributions, from the end of the warm-up to the last arrival.
 
 Work is counted in hours of the main resource: the GPUs of a cluster that has any, otherwise its cpus. It
 knows neither policies nor other simulations.
@@ -49,8 +49,8 @@ class Measured(msgspec.Struct, frozen=True):
     waiting: dict[int, Waiting]  # by priority
     tenants: dict[str, Waiting]
     fairness: float  # Jain's index of the share of its asked work that each tenant got done
-    finished: int
-    unfinished: int
+    finished: int  # jobs, at any time
+    unfinished: int  # when the simulation was cut off
     unfinished_names: tuple[str, ...]
     digest: str  # of all decisions
     preempted: tuple[str, ...]
@@ -74,7 +74,7 @@ class Measures:
         self._occupancy = Occupancy(nodes, self.resource, typical_amount(jobs, self.resource))
         self._offered = sum((milli(n.status.allocatable.get(self.resource, 0)) or 0) / 1000 for n in nodes)
         self._epoch = epoch
-        self._since = epoch + warmup
+        self._since, self._till = epoch + window[0], epoch + window[1]
         self._counts = Counter[str]()
         self._work: dict[str, float] = defaultdict(float)
         self._cascades = Counter[int]()
@@ -92,7 +92,7 @@ class Measures:
         self._asked[job.tenant] += job.pods * job.duration * amount_of(job, self.resource)
 
     def started(self, job: Job, pods: int, waited: float, now: float) -> None:
-        if now >= self._since:
+        if self._counts_at(now):
             self._waits[job.priority] += [waited] * pods
             self._tenant_waits[job.tenant] += [waited] * pods
 
@@ -104,7 +104,7 @@ class Measures:
         self._add("done", job, pods, seconds, now)
 
     def _add(self, kind: str, job: Job, pods: int, seconds: float, now: float) -> None:
-        counted = min(seconds, now - self._since)
+        counted = min(now, self._till) - max(now - seconds, self._since)
         if counted > 0:
             self._work[kind] += pods * counted * amount_of(job, self.resource) / _HOUR
 
@@ -112,7 +112,7 @@ class Measures:
         self._count("restarts", 1, now)
 
     def ended(self, job: Job, now: float) -> None:
-        self._count("finished", 1, now)
+        self._counts["finished"] += 1
 
     # --- decisions -------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Measures:
             return  # how often a demand is refused says nothing about what a policy does
         fingerprint = _fingerprint(decision)
         self._digest.update(f"{now - self._epoch:.3f} {fingerprint}\n".encode())
-        if decision.outcome is Outcome.PREEMPTS and now >= self._since:
+        if decision.outcome is Outcome.PREEMPTS and self._counts_at(now):
             self._counts["preemptions"] += 1
             self._counts["broken"] += decision.preemption.broken if decision.preemption is not None else 0
             self._preempted.append(fingerprint)
@@ -135,21 +135,23 @@ class Measures:
             match record:
                 case VictimsJudged():
                     self._count("in vain", len(record.wasted), now)
-                case ChainContinued() if now >= self._since:
+                case ChainContinued() if self._counts_at(now):
                     self._cascades[record.depth] += 1
 
     def sampled(self, pods: Iterable[Pod], now: float) -> None:
         self._samples.append(((now - self._epoch) / _HOUR, *self._occupancy.of(pods)))
 
     def _count(self, name: str, number: int, now: float) -> None:
-        if now >= self._since:
+        if self._counts_at(now):
             self._counts[name] += number
+
+    def _counts_at(self, now: float) -> bool:
+        return self._since <= now <= self._till
 
     # --- the result ------------------------------------------------------------------------------
 
-    def result(self, unfinished: Sequence[Job], ended: float) -> Measured:
-        """``ended``: the last moment, in seconds since the epoch of the simulation."""
-        counts, hours = self._counts, max(0.0, self._epoch + ended - self._since) / _HOUR
+    def result(self, unfinished: Sequence[Job]) -> Measured:
+        counts, hours = self._counts, max(0.0, self._till - self._since) / _HOUR
         offered = hours * self._offered
         return Measured(
             hours=hours,
