@@ -67,9 +67,12 @@ def amount_of(job: Job, resource: str) -> float:
 
 
 class Measures:
-    """Listens to one simulation. ``warmup``: seconds that do not count."""
+    """Listens to one simulation. Only what happens within the window counts, in seconds since ``epoch``: a
+    cluster fills at the beginning, and empties after the last arrival."""
 
-    def __init__(self, nodes: Sequence[Node], jobs: Sequence[Job], epoch: float, warmup: float = 0.0) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], jobs: Sequence[Job], epoch: float, window: tuple[float, float]
+    ) -> None:
         self.resource = main_resource(nodes)
         self._occupancy = Occupancy(nodes, self.resource, typical_amount(jobs, self.resource))
         self._offered = sum((milli(n.status.allocatable.get(self.resource, 0)) or 0) / 1000 for n in nodes)

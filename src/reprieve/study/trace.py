@@ -62,9 +62,8 @@ class Trace:
 Fields = Mapping[str, object]
 
 
-def read_trace(name: str, content: bytes) -> Trace:
+def read_trace(name: str, text: str) -> Trace:
     """Raises TraceError if it is no trace."""
-    text = _text(name, content)
     first = text.lstrip()[:1]
     rows = _json_rows(text) if first == "{" else _csv_rows(name, text)
     jobs: list[Job] = []
@@ -95,7 +94,7 @@ def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def _text(name: str, content: bytes) -> str:
+def decoded_text(name: str, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
