@@ -128,7 +128,9 @@ class JobController:
     # --- what happens to pods --------------------------------------------------------------------
 
     def pod_started(self, uid: str, now: float) -> None:
-        run = self._run_of[uid]
+        run = self._run_of.get(uid)
+        if run is None:
+            return
         member = run.members[uid]
         if member.phase is not Phase.WAITING:
             return
@@ -158,6 +160,7 @@ class JobController:
         self._count(run)
 
     def pod_gone(self, uid: str, now: float) -> None:
+        self.pod_leaves(uid, now)  # a pod may go without having been seen to leave
         run = self._run_of.pop(uid, None)
         if run is None:
             return

@@ -31,11 +31,12 @@ from reprieve.study.agenda import Agenda
 from reprieve.study.job_objects import stamp, target_of
 
 START_SECONDS = 1.0
+REACTION_SECONDS = 0.1  # until a controller has seen what happened to its pod
 Status = TypeVar("Status", PodStatus, GroupStatus)
 
 
 class LightCluster:
-    """``on_*``: called with the UID of a pod and the time when it happens."""
+    """``on_*``: called with the UID of a pod and the time, soon after it happened."""
 
     def __init__(self, nodes: Iterable[Node], agenda: Agenda) -> None:
         self._agenda = agenda
@@ -147,7 +148,7 @@ class LightCluster:
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._see(replace(pod, status=replace(pod.status, phase="Running", start_time=stamp(now))))
-        self.on_started(uid, now)
+        self._tell(self.on_started, uid)
 
     def _terminate(self, pod: Pod) -> None:
         uid, grace = pod.metadata.uid, pod.spec.termination_grace_period_seconds or 0
@@ -158,14 +159,17 @@ class LightCluster:
             deletion_grace_period_seconds=seconds,
         )
         self._see(replace(pod, metadata=meta))
-        self.on_leaving(uid, self._now)
+        self._tell(self.on_leaving, uid)
         self._agenda.at(self._now + seconds, lambda now: self._collect(uid, now))
 
     def _collect(self, uid: str, now: float) -> None:
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self._inbox.append(Gone(target_of(pod)))
-            self.on_gone(uid, now)
+            self._tell(self.on_gone, uid)
+
+    def _tell(self, controller: Callable[[str, float], None], uid: str) -> None:
+        self._agenda.at(self._now + REACTION_SECONDS, lambda now: controller(uid, now))
 
     def _see(self, pod: Pod) -> None:
         self._pods[pod.metadata.uid] = pod

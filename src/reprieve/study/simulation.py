@@ -6,6 +6,7 @@ decided in a row. Which scheduler it is, and what is measured, is not known here
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from reprieve.model.effects import Effect, Evict
@@ -20,7 +21,7 @@ from reprieve.preemption.least_disturbance.solver_task import (
 )
 from reprieve.scheduler.decision import Decided, Decision
 from reprieve.scheduler.plan_records import PlanRecord
-from reprieve.study.agenda import Act, Agenda
+from reprieve.study.agenda import Agenda
 from reprieve.study.job import Job
 from reprieve.study.job_controller import JobController, JobListener
 from reprieve.study.light_cluster import LightCluster
@@ -86,7 +87,7 @@ class Simulation:
         """``until``: seconds of the trace after which it is cut off, whatever still runs or waits."""
         last_arrival = 0.0
         for job in jobs:
-            self._agenda.at(EPOCH + job.arrival, _arrival(self._jobs, job))
+            self._agenda.at(EPOCH + job.arrival, partial(self._jobs.arrive, job))
             last_arrival = max(last_arrival, job.arrival)
         for i in range(1, _SAMPLES + 1):
             self._agenda.at(EPOCH + last_arrival * i / _SAMPLES, self._sample)
@@ -165,7 +166,3 @@ class Simulation:
     def _answered(self) -> list[Event]:
         answers, self._answers = self._answers, []
         return answers
-
-
-def _arrival(jobs: JobController, job: Job) -> Act:
-    return lambda now: jobs.arrive(job, now)
