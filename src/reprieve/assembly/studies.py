@@ -24,7 +24,7 @@ from reprieve.inquiry.joined_files import consistent
 from reprieve.inquiry.object_files import parse_objects
 from reprieve.model.objects import Node
 from reprieve.scheduler.core import Scheduler
-from reprieve.study.cell import CellKey, Policy, cell_key, play
+from reprieve.study.cell import CellKey, StudiedPolicy, cell_key, play
 from reprieve.study.measures import Measured
 
 _ATTEMPTS = 3  # of a cell whose process died
@@ -39,7 +39,7 @@ class StudyError(Exception):
     """Why a study cannot go on, as a sentence."""
 
 
-def played(content: bytes, policy: Policy, seed: int) -> bytes:
+def played(content: bytes, policy: StudiedPolicy, seed: int) -> bytes:
     """One cell, from its input to its result as JSON; called in whatever process."""
     configured = config.parse_configuration(msgspec.json.decode(policy.document))
     settings = settings_of(configured, EVERYTHING)
@@ -61,13 +61,17 @@ class Workers(Protocol):
     """Where cells are played."""
 
     def results(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         """As they are done, in any order."""
 
 
 def studied(
-    content: bytes, policies: Sequence[Policy], seeds: Sequence[int], cells: "KeptCells", workers: Workers
+    content: bytes,
+    policies: Sequence[StudiedPolicy],
+    seeds: Sequence[int],
+    cells: "KeptCells",
+    workers: Workers,
 ) -> dict[str, list[Measured]]:
     """By policy, in the order of the seeds."""
     wanted = [(policy, seed) for seed in seeds for policy in policies]
@@ -88,7 +92,7 @@ class KeptCells:
         self._version = version
         self.report = progress
 
-    def key(self, content: bytes, policy: Policy, seed: int) -> CellKey:
+    def key(self, content: bytes, policy: StudiedPolicy, seed: int) -> CellKey:
         return cell_key(content, policy, seed, self._version)
 
     def has(self, key: CellKey) -> bool:
@@ -124,8 +128,8 @@ class ProcessPool:
         self._jobs = jobs
 
     def results(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         left, attempts = dict.fromkeys(cells, 0), 0
         while left:
             try:
@@ -139,11 +143,11 @@ class ProcessPool:
                     raise StudyError(text) from error
 
     def _tried(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         # Spawned, not forked: what a cell does must not depend on what this process has done before.
         with ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn")) as pool:
-            running: Mapping[Future[bytes], tuple[Policy, int]] = {
+            running: Mapping[Future[bytes], tuple[StudiedPolicy, int]] = {
                 pool.submit(played, content, policy, seed): (policy, seed) for policy, seed in cells
             }
             waiting = set(running)
@@ -164,8 +168,8 @@ class DaskCluster:
         self._client = client
 
     def results(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         from distributed import as_completed
 
         shared = self._client.scatter(content, broadcast=True)
@@ -182,7 +186,9 @@ def dask_cluster(address: str) -> DaskCluster:
     try:
         from distributed import Client
     except ImportError as error:
-        raise StudyError("Dask is not installed: pip install 'reprieve[dask]'") from error
+        raise StudyError(
+            "expected the package distributed, which is not installed: pip install 'reprieve[dask]'"
+        ) from error
     try:
         return DaskCluster(Client(address, timeout=_DASK_SECONDS))
     except (OSError, ValueError) as error:

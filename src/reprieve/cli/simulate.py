@@ -12,7 +12,7 @@ from reprieve.cli.terminal import note, say
 if TYPE_CHECKING:
     from reprieve.assembly.studies import Workers
     from reprieve.model.objects import Node
-    from reprieve.study.cell import Policy
+    from reprieve.study.cell import StudiedPolicy
     from reprieve.study.report import StudyReport
     from reprieve.study.setup import Study
     from reprieve.study.trace import Trace
@@ -123,7 +123,7 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
 # --- policies ------------------------------------------------------------------------------------
 
 
-def _policies(names: tuple[str, ...]) -> "list[Policy]":
+def _policies(names: tuple[str, ...]) -> "list[StudiedPolicy]":
     """Read and checked before anything is played."""
     import msgspec
 
@@ -131,7 +131,7 @@ def _policies(names: tuple[str, ...]) -> "list[Policy]":
     from reprieve.assembly.inquiries import policy_document
     from reprieve.cli.config_files import config_error
     from reprieve.cli.policy_choice import compared_choice
-    from reprieve.study.cell import Policy
+    from reprieve.study.cell import StudiedPolicy
 
     found = []
     for name in names:
@@ -141,7 +141,7 @@ def _policies(names: tuple[str, ...]) -> "list[Policy]":
             config.parse_configuration(document)
         except config.InvalidConfigurationError as error:
             raise config_error(name, error) from error
-        found.append(Policy(name, msgspec.json.encode(document)))
+        found.append(StudiedPolicy(name, msgspec.json.encode(document)))
     if len(set(names)) < len(names):
         raise click.UsageError(
             "--policy: expected each policy once; to play one twice, give it another file name"

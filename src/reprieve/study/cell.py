@@ -38,7 +38,7 @@ class StudyInput(msgspec.Struct, frozen=True):
         return resampled(drawn, seed) if self.is_resampled else drawn
 
 
-class Policy(msgspec.Struct, frozen=True):
+class StudiedPolicy(msgspec.Struct, frozen=True):
     """``document``: a KubeSchedulerConfiguration as JSON."""
 
     name: str
@@ -58,7 +58,7 @@ def encoded(content: StudyInput) -> bytes:
     return msgspec.msgpack.encode(content)
 
 
-def cell_key(content: bytes, policy: Policy, seed: int, version: str) -> CellKey:
+def cell_key(content: bytes, policy: StudiedPolicy, seed: int, version: str) -> CellKey:
     parts = (content, policy.document, str(seed).encode(), version.encode())
     digest = blake2b(digest_size=16)
     for part in parts:

@@ -52,7 +52,7 @@ class Estimate(msgspec.Struct, frozen=True):
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ComparedMetric(msgspec.Struct, frozen=True):
     """One metric: every policy's mean, and its differences from the first policy's."""
 
     metric: str
@@ -94,7 +94,7 @@ def student(freedom: int) -> float:
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
-def compared(results: Mapping[str, Sequence[Measured]]) -> list[Compared]:
+def compared(results: Mapping[str, Sequence[Measured]]) -> list[ComparedMetric]:
     """``results``: by policy, one for each seed, in the same order of seeds; the first policy is the base."""
     base = next(iter(results))
     found = []
@@ -106,7 +106,7 @@ def compared(results: Mapping[str, Sequence[Measured]]) -> list[Compared]:
             if policy != base
         }
         means = {policy: estimated(mine) for policy, mine in values.items()}
-        found.append(Compared(name, means, differences))
+        found.append(ComparedMetric(name, means, differences))
     return found
 
 

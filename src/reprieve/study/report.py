@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reprieve.study.comparison import Compared, Disagreement, Estimate, compared, disagreements
+from reprieve.study.comparison import ComparedMetric, Disagreement, Estimate, compared, disagreements
 from reprieve.study.measures import Measured, Waiting
 
 _SHOWN_PROBLEMS = 20
@@ -35,7 +35,7 @@ class StudyHead:
 
 class StudyReport(msgspec.Struct, frozen=True):
     head: StudyHead
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedMetric, ...]
     disagreements: tuple[Disagreement, ...]
     results: dict[str, tuple[Measured, ...]]
     verdicts: tuple[str, ...]
@@ -53,15 +53,12 @@ def study_report(head: StudyHead, results: Mapping[str, Sequence[Measured]]) -> 
     )
 
 
-def verdict(first: str, found: Disagreement, table: Sequence[Compared]) -> str:
+def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) -> str:
     """In one sentence what the first policy and another differ in."""
     if found.never:
         return f"{first} and {found.policy} never disagreed here: every decision is the same."
-    sure = [
-        f"{one.metric} {signed(one.differences[found.policy].mean)}"
-        for one in table
-        if one.differences[found.policy].excludes_zero
-    ]
+    differences = {one.metric: one.differences[found.policy] for one in table}
+    sure = [f"{metric} {signed(one.mean)}" for metric, one in differences.items() if one.excludes_zero]
     differ = (
         f"{found.policy} preempts otherwise than {first} in {found.only_other} decisions "
         f"({found.only_first} of {first} it does not make)"

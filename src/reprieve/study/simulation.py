@@ -55,7 +55,7 @@ class SimulationListener(JobListener, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationEnd:
     """``ended``: the last moment, in seconds of the trace."""
 
     unfinished: tuple[Job, ...]
@@ -83,7 +83,7 @@ class Simulation:
         self._solver_free_at = EPOCH
         self._decisions = 0
 
-    def run(self, jobs: Iterable[Job], until: float) -> Outcome:
+    def run(self, jobs: Iterable[Job], until: float) -> SimulationEnd:
         """``until``: seconds of the trace after which it is cut off, whatever still runs or waits."""
         last_arrival = 0.0
         for job in jobs:
@@ -98,7 +98,7 @@ class Simulation:
             last = now
             self._settle(now)
             now = self._next_time(now)
-        return Outcome(tuple(self._jobs.unfinished()), self._decisions, last - EPOCH)
+        return SimulationEnd(tuple(self._jobs.unfinished()), self._decisions, last - EPOCH)
 
     def _settle(self, now: float) -> None:
         """Everything happens that is due. The scheduler observes also without events: a time may be over."""

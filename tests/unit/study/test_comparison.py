@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from reprieve.assembly.studies import KeptCells, ProcessPool, played, studied
-from reprieve.study.cell import Policy, StudyInput, encoded
+from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
 from reprieve.study.job import Job
 from reprieve.study.node_pools import node
@@ -16,13 +16,13 @@ from reprieve.study.report_html import html
 from reprieve.study.report_markdown import markdown
 
 
-def policy(name: str, **args: str) -> Policy:
+def policy(name: str, **args: str) -> StudiedPolicy:
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}],
     }
-    return Policy(name, msgspec.json.encode(document))
+    return StudiedPolicy(name, msgspec.json.encode(document))
 
 
 def toy(rounds: int) -> bytes:
@@ -64,7 +64,7 @@ def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
 
 def test_equal_policies_never_disagree(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
-    same = Policy("same", BREAKS.document)
+    same = StudiedPolicy("same", BREAKS.document)
     results = studied(toy(2), [BREAKS, same], (0, 1), cells, InThisProcess())
     report = study_report(head("breaks", "same"), results)
     assert report.verdicts == ("breaks and same never disagreed here: every decision is the same.",)
@@ -80,7 +80,7 @@ def test_the_same_digest_in_another_process(tmp_path: Path) -> None:
 
 def test_a_hostile_name_stays_text(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
-    odd = Policy("<script>alert(1)</script>|", KEEPS.document)
+    odd = StudiedPolicy("<script>alert(1)</script>|", KEEPS.document)
     report = study_report(
         head("keeps", odd.name), studied(toy(1), [KEEPS, odd], (0,), cells, InThisProcess())
     )
@@ -129,15 +129,15 @@ def head(*policies: str) -> StudyHead:
 
 class InThisProcess:
     def results(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         for one, seed in cells:
             yield one, seed, played(content, one, seed)
 
 
 class NoWorkers:
     def results(
-        self, content: bytes, cells: Sequence[tuple[Policy, int]]
-    ) -> Iterator[tuple[Policy, int, bytes]]:
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
         assert not cells
         return iter(())
