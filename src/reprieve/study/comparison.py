@@ -18,6 +18,7 @@ _STUDENT = (
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
 _NORMAL = 1.959964
+_ENOUGH_SEEDS = 5
 
 Metric = Callable[[Measured], float]
 
@@ -46,10 +47,14 @@ class Estimate(msgspec.Struct, frozen=True):
     mean: float
     low: float | None = None
     high: float | None = None
+    seeds: int = 1
 
     @property
     def excludes_zero(self) -> bool:
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """Of few seeds an interval says little: two equal differences would make it a point."""
+        if self.low is None or self.high is None or self.seeds < _ENOUGH_SEEDS:
+            return False
+        return self.low > 0 or self.high < 0
 
 
 class ComparedMetric(msgspec.Struct, frozen=True):
@@ -83,7 +88,7 @@ def estimated(values: Sequence[float]) -> Estimate:
         return Estimate(mean)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = student(count - 1) * math.sqrt(variance / count)
-    return Estimate(mean, mean - half, mean + half)
+    return Estimate(mean, mean - half, mean + half, count)
 
 
 def student(freedom: int) -> float:

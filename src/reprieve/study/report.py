@@ -74,9 +74,14 @@ def signed(value: float) -> str:
 
 def shown(estimate: Estimate) -> str:
     """A mean with its interval."""
+    mean = _plain(estimate.mean)
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.4g}"
-    return f"{estimate.mean:.4g} ({estimate.low:.4g} to {estimate.high:.4g})"
+        return mean
+    return f"{mean} ({_plain(estimate.low)} to {_plain(estimate.high)})"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def shown_difference(estimate: Estimate) -> str:
