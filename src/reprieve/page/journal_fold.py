@@ -1,0 +1,22 @@
+"""How are the lines of a journal folded into a picture?"""
+
+import msgspec
+
+from reprieve.page.picture import Picture
+from reprieve.runtime.journal_lines import Asked, Began, Entry, Observed, Recorded
+from reprieve.scheduler.decision import Decision
+
+_decode = msgspec.json.Decoder(Decision).decode
+
+
+def fold_entry(picture: Picture, entry: Entry) -> None:
+    match entry:
+        case Began():
+            picture.begin()
+        case Observed(at, events):
+            picture.observe(events, at)
+        case Asked(at, decision):
+            if decision is not None:
+                picture.decide(_decode(decision), at)
+        case Recorded(at, records):
+            picture.record(records, at)
