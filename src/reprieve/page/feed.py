@@ -5,7 +5,7 @@ What was collected is taken by another thread, between two steps of the schedule
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reprieve.model.effects import Effect
@@ -107,3 +107,11 @@ def fold_steps(picture: Picture, steps: FedSteps) -> None:
                 picture.record(records, at)
     if events or steps.results:
         picture.observe(events, steps.at)
+
+
+def slices(steps: FedSteps, size: int) -> Iterator[FedSteps]:
+    """The same in parts of so many events: a first list of a large cluster is folded bit by bit."""
+    for start in range(0, len(steps.sights), size):
+        yield FedSteps(steps.at, steps.sights[start : start + size], ())
+    if steps.results:
+        yield FedSteps(steps.at, (), steps.results)

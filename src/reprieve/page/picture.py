@@ -223,14 +223,14 @@ class Picture:
         return known.row if known is not None else None
 
     def resources(self) -> tuple[str, ...]:
-        """The few that are shown: cpu and memory, then those that most nodes offer, devices before others."""
+        """The few that are shown: cpu and memory, then the devices that most nodes offer."""
         offering: dict[str, int] = {}
         for row in self._node_table.rows():
             for name, amount in row.allocatable.items():
-                offering[name] = offering.get(name, 0) + (amount > 0)
-        others = [name for name, n in offering.items() if n and name not in (CPU, MEMORY, "pods")]
-        others.sort(key=lambda name: ("/" not in name, -offering[name], name))
-        return (CPU, MEMORY, *others)[:MOST_RESOURCES]
+                if amount > 0 and "/" in name:
+                    offering[name] = offering.get(name, 0) + 1
+        devices = sorted(offering, key=lambda name: (-offering[name], name))
+        return (CPU, MEMORY, *devices)[:MOST_RESOURCES]
 
 
 def _subject(change: PictureChange) -> tuple[str, str]:

@@ -158,7 +158,7 @@ def test_a_copy_goes_on_by_itself() -> None:
     assert len(other.pods()) == 1
 
 
-def test_devices_are_shown_before_other_resources() -> None:
+def test_devices_are_shown_beside_cpu_and_memory() -> None:
     offered = {"cpu": "4", "memory": "1Gi", "pods": "9", "ephemeral-storage": "1Gi"}
     node = a_node("n1")
     gpus = {**offered, "nvidia.com/gpu": "8", "example.com/nic": "2", "hugepages-2Mi": "4Mi"}
