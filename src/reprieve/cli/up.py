@@ -272,7 +272,11 @@ async def keep(
                     wanted, note, configured, scheduled=scheduled, feature_gates=feature_gates, feed=feed
                 )
             )
-            page = await stack.enter_async_context(page_of_up(feed)) if feed is not None else ""
+            page = (
+                await stack.enter_async_context(page_of_up(cluster, feed, configured, wanted.kubeconfig))
+                if feed is not None
+                else ""
+            )
             started(cluster, page)
             await interrupted.wait()
     note(

@@ -10,6 +10,7 @@ from typing import Any
 
 from reprieve.inquiry.decision_list import kept_document, nodes_of
 from reprieve.model.effects import Target
+from reprieve.model.formatting import counted
 from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
@@ -313,7 +314,8 @@ def _other_plan(loser: Loser) -> Json:
         "pods": loser.pods,
         "victims": list(loser.units),
         "criterion": loser.lost_by.code,
-        "text": f"{loser.lost_by.text}: {loser.pods} pods, {highest}, budgets exceeded by {loser.broken}",
+        "text": f"{loser.lost_by.text}: {counted(loser.pods, 'pod')}, {highest}, "
+        f"budgets exceeded by {loser.broken}",
         "cost": _cost(loser.quality),
     }
 
