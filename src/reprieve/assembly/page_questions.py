@@ -40,6 +40,7 @@ class AskedCluster:
 
     decode: Callable[[], DecodedCluster]
     decisions: tuple[KeptDecision, ...]
+    choice: PolicyChoice = OF_THE_CLUSTER
 
 
 ReadCluster = Callable[[float | None], Awaitable[AskedCluster]]
@@ -51,21 +52,20 @@ class ClusterQuestions:
     """``read``: the cluster at a moment, or now. ``submit``: creates objects in it, if it may be changed."""
 
     read: ReadCluster
-    choice: PolicyChoice = OF_THE_CLUSTER
     submit: Submit | None = None
 
     async def why(self, asked: WhyQuestion, at: float | None) -> Json:
         cluster = await self.read(at)
-        return await asyncio.to_thread(_why, asked, cluster, self.choice)
+        return await asyncio.to_thread(_why, asked, cluster)
 
     async def exposure(self, namespace: str, at: float | None) -> Json:
         cluster = await self.read(at)
-        return await asyncio.to_thread(_exposure, namespace, cluster.decode, self.choice)
+        return await asyncio.to_thread(_exposure, namespace, cluster)
 
     async def whatif(self, manifests: bytes, at: float | None) -> Json:
         asked = tuple(manifests_in(manifests))
         cluster = await self.read(at)
-        return await asyncio.to_thread(_whatif, asked, cluster.decode, self.choice)
+        return await asyncio.to_thread(_whatif, asked, cluster)
 
     async def apply(self, manifests: bytes) -> Json:
         if self.submit is None:
@@ -76,19 +76,19 @@ class ClusterQuestions:
 # --- why -----------------------------------------------------------------------------------------
 
 
-def _why(asked: WhyQuestion, cluster: AskedCluster, choice: PolicyChoice) -> Json:
+def _why(asked: WhyQuestion, cluster: AskedCluster) -> Json:
     try:
-        report = _why_report(asked, cluster, choice)
+        report = _why_report(asked, cluster)
     except UnknownObjectError as error:
         raise PageRefusedError(str(error), HTTPStatus.NOT_FOUND) from error
     return {**why_json(report), "headline": report.headline, "text": _text(why_lines(report))}
 
 
-def _why_report(asked: WhyQuestion, cluster: AskedCluster, choice: PolicyChoice) -> WhyReport:
+def _why_report(asked: WhyQuestion, cluster: AskedCluster) -> WhyReport:
     if asked.decision:
         return why_decision(asked.decision, cluster.decisions)
     known = cluster.decode()
-    chosen = _settings(choice, known)
+    chosen = _settings(cluster.choice, known)
     evidence = Evidence(known, cluster.decisions, known.source.taken_at)
     report = why_object(_name(asked), evidence, Asking(chosen.settings, chosen.policy))
     return replace(report, notes=(*known.notes, *report.notes))
@@ -105,9 +105,9 @@ def _name(asked: WhyQuestion) -> ObjectName:
 # --- exposure ------------------------------------------------------------------------------------
 
 
-def _exposure(namespace: str, decode: Callable[[], DecodedCluster], choice: PolicyChoice) -> Json:
-    known = decode()
-    report = exposure_of(known, _settings(choice, known), PodFilter(namespace, ()))
+def _exposure(namespace: str, cluster: AskedCluster) -> Json:
+    known = cluster.decode()
+    report = exposure_of(known, _settings(cluster.choice, known), PodFilter(namespace, ()))
     return {**exposure_json(report), "text": _text(exposure_lines(report, namespaces=not namespace))}
 
 
@@ -124,11 +124,9 @@ def manifests_in(text: bytes) -> Iterator[Manifest]:
         yield Manifest(parsed(thing), where)
 
 
-def _whatif(
-    manifests: tuple[Manifest, ...], decode: Callable[[], DecodedCluster], choice: PolicyChoice
-) -> Json:
-    known = decode()
-    chosen = _settings(choice, known, (manifest.body for manifest in manifests))
+def _whatif(manifests: tuple[Manifest, ...], cluster: AskedCluster) -> Json:
+    known = cluster.decode()
+    chosen = _settings(cluster.choice, known, (manifest.body for manifest in manifests))
     question = WhatIfQuestion(known, chosen.settings, chosen.policy, manifests=manifests)
     answer = whatif(question, known.source.taken_at)
     if answer.problems:

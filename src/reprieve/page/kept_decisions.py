@@ -65,6 +65,16 @@ class DecisionMemory:
                 self._preempting[record.decision] = kept
                 yield kept
 
+    def adopt(self, kept: KeptDecision) -> Iterator[KeptDecision]:
+        """A decision that another memory has kept, with what became of it; yields it if it is new."""
+        refused = kept.decision.outcome is not Outcome.PREEMPTS
+        into = self._refused if refused else self._preempting
+        if into.get(kept.decision.id) == kept:
+            return
+        into[kept.decision.id] = kept
+        _forget(into, self.most)
+        yield kept
+
     def find(self, decision: str) -> KeptDecision | None:
         return self._preempting.get(decision) or self._refused.get(decision)
 

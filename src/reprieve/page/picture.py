@@ -156,6 +156,11 @@ class Picture:
         self.time = now
         self._note(self.decisions.record(records))
 
+    def adopt(self, kept: Iterable[KeptDecision]) -> None:
+        """Decisions that come from elsewhere, as from a snapshot, with what became of them."""
+        for one in kept:
+            self._note(self.decisions.adopt(one))
+
     def take_changes(self) -> tuple[PictureChange, ...]:
         taken = tuple(self._changes.values())
         self._changes.clear()
