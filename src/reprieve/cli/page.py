@@ -40,9 +40,9 @@ from reprieve.cli.terminal import note, say
 def page(path: Path | None, context: str, kubeconfig: str, namespace: str, **server: Any) -> None:
     """Show a cluster in a browser: its nodes and pods, its decisions, and their history.
 
-    DIR has a journal: `reprieve up --data-dir D` and `reprieve scheduler --journal D` write one. FILE is a
-    snapshot of `reprieve snapshot save`, or a dump of kubectl. Without them the cluster of a context is shown
-    as it is now, with your credentials. Nothing is changed.
+    DIR has a journal: `reprieve up --data-dir D` and `reprieve scheduler --journal-dir D` write one. FILE is
+    a snapshot of `reprieve snapshot save`, or a dump of kubectl. Without them the cluster of a context is
+    shown as it is now, with your credentials. Nothing is changed.
 
     The page is served to this machine alone, until Ctrl-C. Its address has a token, which no other user of
     the machine knows.
