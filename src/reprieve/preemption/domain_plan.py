@@ -4,6 +4,7 @@ A domain is a node, a value of a topology key, or the cluster. Which domains are
 plans wins, is not known here.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +27,10 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
+from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import model_of
+from reprieve.preemption.least_disturbance.model_of_question import Reach, model_of, reach_of
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -96,11 +97,12 @@ class Planning:
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, costs = self.question, self._costs()
-        ceiling_cost = costs.of(plan.victims)
-        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
+        question, usual, simple = self.question, plan, self.spare(placement, self.local)
+        reach = reach_of(question, self.takeable, self.domain.nodes, self._ceiling((usual, simple)))
+        costs = self._costs(reach, (usual, simple))
+        plan = min(usual, simple, key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, self.domain.nodes, target, costs)
+        model = model_of(question, self.takeable, reach, target, costs)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
         found, model, other = self._sought(plan, model, effort)
@@ -109,16 +111,28 @@ class Planning:
         if other is not None:
             strict = question.policy.breaks_no_budget
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost = costs.of(plan.victims)
-        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
+        cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
+        return replace(plan, quality=quality_of(cost, usual_cost, found, model, effort.spent))
 
-    def _costs(self) -> Costs:
+    def _ceiling(self, plans: Iterable[Plan]) -> float:
+        """No plan that evicts units above this priority is better than the best of these."""
+        strict, order = self.question.policy.breaks_no_budget, self.question.policy.disturbance
+        usable = (plan for plan in plans if not (strict and plan.broken))
+        return min(
+            (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
+        )
+
+    def _costs(self, reach: Reach, plans: Iterable[Plan]) -> Costs:
+        """Of the units in reach, and of the victims of these plans."""
         question, takeable = self.question, self.takeable
-        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        wanted = np.zeros(len(takeable.units.priority), np.bool_)
+        wanted[reach.units] = True
+        wanted[[unit.number for plan in plans for unit in plan.victims]] = True
+        costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
         if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work)
+            costs = replace(costs, lost_work=takeable.lost_work(wanted))
         if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
+            costs = replace(costs, cascade=cascades(question, takeable.units, np.flatnonzero(wanted)))
         return costs
 
     def _sought(

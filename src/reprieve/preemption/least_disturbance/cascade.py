@@ -6,32 +6,34 @@ it: no number of a single unit, so that it is reported and no criterion.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import Shape
-from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
+from reprieve.placement.profile import Profile
 from reprieve.preemption.plan import Onward, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, Units
 
 FITS, PREEMPTS, NOWHERE_TO_GO = range(3)
 _NONE_BELOW = -(1 << 63)  # no unit has a lower priority
+_HIGHEST = (1 << 63) - 1
 
 _Kind = tuple[bytes, bytes]  # what a pod requests, and the nodes that it may use
 
 
-def cascades(question: Question, units: Units, victims: Sequence[Unit]) -> Ints:
-    """[unit] 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere."""
-    picture = _Picture(question, units)
+def cascades(question: Question, units: Units, numbers: Ints) -> Ints:
+    """[unit] of these units: 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere."""
     found = np.zeros(len(units.priority), np.int64)
-    found[[unit.number for unit in victims]] = [picture.class_of(unit) for unit in victims]
+    if len(numbers):
+        found[numbers] = _Classes(_Picture(question, units), units, numbers).found()
     return found
 
 
@@ -79,36 +81,65 @@ class _Remaining:
         return NOWHERE_TO_GO
 
 
+class _Classes:
+    """Units in columns, so that each kind of pod is looked at once for each priority and not for each unit."""
+
+    def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
+        self._picture, self._priority = picture, units.priority[numbers]
+        pods = units.pods_of(numbers)
+        place_of = np.full(len(units.priority), NOWHERE)
+        place_of[numbers] = np.arange(len(numbers))
+        unit = place_of[units.of_pod[pods]]
+        self._kinds, codes = picture.kinds(pods)
+        # Which kinds of pods each unit has, and how many; and which nodes each unit is on.
+        width = max(1, len(self._kinds))
+        pairs, self._count = np.unique(unit * width + codes, return_counts=True)
+        self._unit, self._kind = pairs // width, pairs % width
+        nodes = len(units.view.nodes)
+        on, self._node = np.divmod(np.unique(unit * nodes + units.view.where[pods]), nodes)
+        self._starts = np.searchsorted(on, np.arange(len(numbers)))  # [unit] the first of its nodes
+
+    def found(self) -> Ints:
+        free = np.full(len(self._priority), _NONE_BELOW)
+        fits = self._has_seats(free, np.ones(len(free), np.bool_))
+        preempts = self._has_seats(self._priority, ~fits & (self._priority > self._picture.lowest))
+        return np.select([fits, preempts], [FITS, PREEMPTS], NOWHERE_TO_GO)
+
+    def _has_seats(self, below: Ints, wanted: Mask) -> Mask:
+        """[unit] whether each of its kinds of pods has seats off its nodes, if it were given all the room."""
+        enough = wanted.copy()
+        for priority in np.unique(below[wanted]).tolist():
+            at = (wanted & (below == priority))[self._unit]
+            for code in np.unique(self._kind[at]).tolist():
+                seats = self._picture.seats(self._kinds[code], priority)
+                elsewhere = seats.sum() - np.add.reduceat(seats[self._node], self._starts)
+                of_kind = np.flatnonzero(at & (self._kind == code))
+                units = self._unit[of_kind]
+                enough[units] &= elsewhere[units] >= self._count[of_kind]
+        return enough
+
+
 class _Picture:
     """How many pods of each kind each node could take, as it is and without units of lower priorities."""
 
     def __init__(self, question: Question, units: Units) -> None:
         view = question.view
-        self._question, self._units, self._where = question, units, view.where.tolist()
+        self._question, self._units = question, units
         self._counted = np.array([not is_ignored(n, question.profile) for n in view.axis.names], np.bool_)
         self._left = {_NONE_BELOW: view.allocatable - view.requested}
-        self._kinds: dict[Shape, _Kind] = {}
-        self._fits: dict[tuple[_Kind, int], tuple[list[int], int]] = {}  # on each node, and in all
+        self._nodes_of: dict[object, bytes] = {}
+        self._kind_of: dict[int, _Kind] = {}  # by the identity of a shape: pods of one template share it
+        running = units.of_pod != NOWHERE
+        self.lowest = int(units.priority[units.of_pod[running]].min(initial=_HIGHEST))  # of all units
 
-    def class_of(self, unit: Unit) -> int:
-        nodes = {self._where[pod] for pod in unit.pods}
-        kinds = Counter(map(self.kind, unit.pods))
-        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, unit.priority)):
-            if all(self._seats(kind, below, nodes) >= count for kind, count in kinds.items()):
-                return result
-        return NOWHERE_TO_GO
-
-    def _seats(self, kind: _Kind, below: int, without: set[int]) -> int:
-        """Each kind of pod is given all the room."""
-        if (kind, below) not in self._fits:
-            needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
-            asked = (needs > 0) & self._counted
-            most = len(self._where)
-            fits = (self.left(below)[asked] // needs[asked, None]).min(axis=0, initial=most)
-            fits = np.where(nodes, np.maximum(fits, 0), 0)
-            self._fits[kind, below] = fits.tolist(), int(fits.sum())
-        listed, total = self._fits[kind, below]
-        return total - sum(listed[node] for node in without)
+    def seats(self, kind: _Kind, below: int) -> Ints:
+        """[node] how many pods of a kind fit there."""
+        needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
+        fits = np.full(len(nodes), len(self._question.view.pods))
+        left = self.left(below)
+        for row in np.flatnonzero((needs > 0) & self._counted).tolist():
+            np.minimum(fits, left[row] // int(needs[row]), out=fits)
+        return np.where(nodes, np.maximum(fits, 0), 0)
 
     def has_room(self, kind: _Kind, left: Ints) -> Mask:
         """[node] whether a pod of this kind fits into so much."""
@@ -121,12 +152,22 @@ class _Picture:
         """What units of a lower priority use."""
         return self.left(below) - self._left[_NONE_BELOW]
 
+    def kinds(self, pods: Ints) -> tuple[list[_Kind], Ints]:
+        """The kinds of these pods, and which of them each pod is."""
+        codes: dict[_Kind, int] = {}
+        of_pod = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods.tolist()]
+        return list(codes), np.array(of_pod, np.int64)
+
     def kind(self, pod: int) -> _Kind:
         view = self._question.view
         shape = view.pods.shape(pod)
-        if shape not in self._kinds:
-            self._kinds[shape] = view.pods.requests[:, pod].tobytes(), self._nodes(pod).tobytes()
-        return self._kinds[shape]
+        found = self._kind_of.get(id(shape))
+        if found is None:
+            key = _beyond_room(shape, view.pods.looked_at, self._question.profile)
+            if key not in self._nodes_of:
+                self._nodes_of[key] = self._nodes(pod).tobytes()
+            found = self._kind_of[id(shape)] = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
+        return found
 
     def _nodes(self, pod: int) -> Mask:
         """The nodes that all constraints but room allow."""
@@ -144,7 +185,18 @@ class _Picture:
             lower = of_pod != NOWHERE
             lower[lower] = self._units.priority[of_pod[lower]] < priority
             rows = np.flatnonzero(lower)
-            left = self._left[_NONE_BELOW].copy()
-            np.add.at(left.T, view.where[rows], view.pods.requests[:, rows].T)
-            self._left[priority] = left
+            freed = sums_by_node(view.pods.requests[:, rows], view.where[rows], len(view.nodes))
+            self._left[priority] = self._left[_NONE_BELOW] + freed
         return self._left[priority]
+
+
+def _beyond_room(shape: Shape, looked_at: frozenset[str], profile: Profile) -> object:
+    """Pods for which this is equal may use the same nodes, apart from room."""
+    if any(getattr(shape, name) for name in _BETWEEN_PODS) or any(d.required for d in profile.default_spread):
+        return shape
+    labels = tuple(pair for pair in shape.labels if pair[0] in looked_at)
+    return shape.namespace, labels, shape.nodes, shape.tolerations, shape.features
+
+
+# What lets the nodes of a pod depend on other pods, or on the pod itself.
+_BETWEEN_PODS = ("affinity", "anti_affinity", "spread", "ports", "claims", "disks", "inline_volumes")

@@ -5,6 +5,7 @@ A node with too many such sets is left to a solver as it is: its room, its units
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from reprieve.preemption.least_disturbance.model import Amounts, RoomModel
@@ -30,21 +31,36 @@ class _TooManyError(Exception):
     """The node has more patterns than are worth listing."""
 
 
+class PatternsBelow:
+    """The patterns of a model without units above a priority, found once for each priority."""
+
+    def __init__(self, model: RoomModel) -> None:
+        self.model = cache(model.below)
+        self._patterns = cache(lambda ceiling: patterns_of(self.model(ceiling)))
+
+    def __call__(self, ceiling: float) -> EvictionPatterns:
+        return self._patterns(ceiling)
+
+
 def patterns_of(model: RoomModel) -> EvictionPatterns:
     """Of equal members. Nodes that look the same to the enumeration are enumerated once."""
     known: dict[object, list[tuple[int, tuple[int, ...]]] | None] = {}
+    least, most = (model.capacities(left).tolist() for left in (model.room(), model.emptied()))
     free, listed, dense = 0, list[EvictionPattern](), list[int]()
-    for node, (left, items) in enumerate(zip(model.left, model.items_at, strict=True)):
-        least = model.capacity(node, left)
-        offers = _offers(model, node, left, items)
-        key = (left, tuple((used, count) for _, used, count in offers), least)
+    for node, (fits, could_fit) in enumerate(zip(least, most, strict=True)):
+        if fits == could_fit:  # no eviction helps there
+            free += fits
+            continue
+        left = model.left[node]
+        offers = _offers(model, left, model.items_at[node], could_fit)
+        key = (left, tuple((used, count) for _, used, count in offers), fits)
         if key not in known:
-            known[key] = _sets(model, node, least, offers)
+            known[key] = _sets(model, node, fits, offers)
         sets = known[key]
         if sets is None:
             dense.append(node)
             continue
-        free += least
+        free += fits
         for gain, counts in sets:
             named = tuple((offers[i][0], n) for i, n in enumerate(counts) if n)
             listed.append(EvictionPattern(node, gain, named))
@@ -54,13 +70,11 @@ def patterns_of(model: RoomModel) -> EvictionPatterns:
 _Offer = tuple[int, Amounts, int]  # an item, what one unit of it uses, how many units it has
 
 
-def _offers(model: RoomModel, node: int, left: Amounts, items: Sequence[tuple[int, Amounts]]) -> list[_Offer]:
-    """The items whose eviction can help there, with no more room than is of use, the largest first."""
-    emptied = list(left)
-    for i, used in items:
-        for r, amount in enumerate(used):
-            emptied[r] += amount * len(model.items[i].units)
-    most = model.capacity(node, emptied)
+def _offers(model: RoomModel, left: Amounts, items: Sequence[tuple[int, Amounts]], most: int) -> list[_Offer]:
+    """The items whose eviction can help there, with no more room than is of use, the largest first.
+
+    ``most``: how many members fit without all of them.
+    """
     lack = [max(0, most * need - have) for need, have in zip(model.needs[0], left, strict=True)]
     offers = []
     for i, used in items:
