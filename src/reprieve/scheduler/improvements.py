@@ -37,6 +37,10 @@ class Improvements:
     def of(self, key: DemandKey) -> Improving | None:
         return self._waiting.get(key)
 
+    def awaited(self) -> frozenset[str]:
+        """The decisions whose requests are not answered yet."""
+        return frozenset(one.id for one in self._waiting.values() if one.found is None)
+
     def begin(self, key: DemandKey, improving: Improving) -> None:
         self._waiting[key] = improving
 

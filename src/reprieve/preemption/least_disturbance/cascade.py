@@ -8,16 +8,16 @@ it: no number of a single unit, so that it is reported and no criterion.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.shape import Shape
+from reprieve.model.selectors import ANYWHERE
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
-from reprieve.placement.profile import Profile
 from reprieve.preemption.plan import Onward, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, Units
@@ -82,7 +82,7 @@ class _Remaining:
 
 
 class _Classes:
-    """Units in columns, so that each kind of pod is looked at once for each priority and not for each unit."""
+    """Units in columns: each kind of pod is looked at once for each priority, and not for each unit."""
 
     def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
         self._picture, self._priority = picture, units.priority[numbers]
@@ -91,32 +91,50 @@ class _Classes:
         place_of[numbers] = np.arange(len(numbers))
         unit = place_of[units.of_pod[pods]]
         self._kinds, codes = picture.kinds(pods)
-        # Which kinds of pods each unit has, and how many; and which nodes each unit is on.
-        width = max(1, len(self._kinds))
+        # Entries: which kinds of pods each unit has, and how many.
+        width, nodes = len(self._kinds), len(units.view.nodes)
         pairs, self._count = np.unique(unit * width + codes, return_counts=True)
         self._unit, self._kind = pairs // width, pairs % width
-        nodes = len(units.view.nodes)
+        # Which nodes each unit is on, and where its part of that list begins and ends.
         on, self._node = np.divmod(np.unique(unit * nodes + units.view.where[pods]), nodes)
-        self._starts = np.searchsorted(on, np.arange(len(numbers)))  # [unit] the first of its nodes
+        bounds = np.searchsorted(on, np.arange(len(numbers) + 1))
+        self._first, self._spans = bounds[:-1], np.diff(bounds)
 
     def found(self) -> Ints:
-        free = np.full(len(self._priority), _NONE_BELOW)
-        fits = self._has_seats(free, np.ones(len(free), np.bool_))
-        preempts = self._has_seats(self._priority, ~fits & (self._priority > self._picture.lowest))
+        fits = self._has_seats(np.full(len(self._priority), _NONE_BELOW), np.ones_like(self._unit, np.bool_))
+        others = ~fits & (self._priority > self._picture.lowest)
+        preempts = others & self._has_seats(self._priority, others[self._unit])
         return np.select([fits, preempts], [FITS, PREEMPTS], NOWHERE_TO_GO)
 
-    def _has_seats(self, below: Ints, wanted: Mask) -> Mask:
-        """[unit] whether each of its kinds of pods has seats off its nodes, if it were given all the room."""
-        enough = wanted.copy()
-        for priority in np.unique(below[wanted]).tolist():
-            at = (wanted & (below == priority))[self._unit]
-            for code in np.unique(self._kind[at]).tolist():
-                seats = self._picture.seats(self._kinds[code], priority)
-                elsewhere = seats.sum() - np.add.reduceat(seats[self._node], self._starts)
-                of_kind = np.flatnonzero(at & (self._kind == code))
-                units = self._unit[of_kind]
-                enough[units] &= elsewhere[units] >= self._count[of_kind]
+    def _has_seats(self, below: Ints, asked: Mask) -> Mask:
+        """[unit] whether its pods have seats off its nodes, if units of a priority below so much were gone.
+
+        Each kind of pod is given all the room. ``asked``: entries.
+        """
+        enough = np.ones(len(self._priority), np.bool_)
+        order = np.flatnonzero(asked)
+        order = order[np.lexsort((below[self._unit[order]], self._kind[order]))]
+        kind, lower = self._kind[order], below[self._unit[order]]
+        begins = np.flatnonzero((np.diff(kind, prepend=NOWHERE) != 0) | (np.diff(lower, prepend=0) != 0))
+        widest, largest = self._spans.max(), self._count.max()
+        settled = NOWHERE  # a kind that has seats for all units; without more units gone, it still has
+        for begin, end in pairwise([*begins.tolist(), len(order)]):
+            code, priority, entries = int(kind[begin]), int(lower[begin]), order[begin:end]
+            if code == settled:
+                continue
+            seats = self._picture.seats(self._kinds[code], priority)
+            units, total = self._unit[entries], int(seats.sum())
+            enough[units] &= total - self._own(seats, units) >= self._count[entries]
+            if total - seats.max(initial=0) * widest >= largest:
+                settled = code
         return enough
+
+    def _own(self, seats: Ints, units: Ints) -> Ints:
+        """[unit] the seats on its own nodes."""
+        spans = self._spans[units]
+        ends = np.cumsum(spans)
+        entries = np.repeat(self._first[units] - (ends - spans), spans) + np.arange(ends[-1])
+        return np.add.reduceat(seats[self._node[entries]], ends - spans)
 
 
 class _Picture:
@@ -154,16 +172,47 @@ class _Picture:
 
     def kinds(self, pods: Ints) -> tuple[list[_Kind], Ints]:
         """The kinds of these pods, and which of them each pod is."""
+        compiled = self._question.view.pods.compiled
+        shapes = np.fromiter((id(compiled[pod].shape) for pod in pods.tolist()), np.int64, len(pods))
+        _, firsts, shape_of = np.unique(shapes, return_index=True, return_inverse=True)
+        tied = (which for which, pod in enumerate(pods[firsts].tolist()) if self._is_tied(pod))
+        # What other pods allow depends on which pod asks: the first by name, never by row.
+        for pod in sorted(
+            (pod for which in tied for pod in pods[shape_of == which].tolist()), key=self._name
+        ):
+            self.kind(pod)
         codes: dict[_Kind, int] = {}
-        of_pod = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods.tolist()]
-        return list(codes), np.array(of_pod, np.int64)
+        of_shape = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods[firsts].tolist()]
+        return list(codes), np.array(of_shape, np.int64)[shape_of]
+
+    def _is_tied(self, pod: int) -> bool:
+        """Whether other pods may decide which nodes it can use, apart from terms that select it."""
+        view, profile = self._question.view, self._question.profile
+        shape = view.pods.shape(pod)
+        between_pods = shape.affinity or shape.anti_affinity or shape.spread or shape.ports
+        volumes = shape.claims or shape.disks or shape.inline_volumes
+        return bool(between_pods or volumes or any(default.required for default in profile.default_spread))
+
+    def _beyond_room(self, pod: int) -> object:
+        """Pods for which this is equal may use the same nodes, apart from room."""
+        view = self._question.view
+        shape = view.pods.shape(pod)
+        if self._is_tied(pod):
+            return shape
+        labels = tuple(pair for pair in shape.labels if pair[0] in view.pods.looked_at)
+        nodes = None if shape.nodes == ANYWHERE else shape.nodes
+        return shape.namespace, labels, nodes, shape.tolerations, shape.features
+
+    def _name(self, pod: int) -> tuple[str, str]:
+        meta = self._question.view.pods.compiled[pod].pod.metadata
+        return meta.namespace, meta.name
 
     def kind(self, pod: int) -> _Kind:
         view = self._question.view
         shape = view.pods.shape(pod)
         found = self._kind_of.get(id(shape))
         if found is None:
-            key = _beyond_room(shape, view.pods.looked_at, self._question.profile)
+            key = self._beyond_room(pod)
             if key not in self._nodes_of:
                 self._nodes_of[key] = self._nodes(pod).tobytes()
             found = self._kind_of[id(shape)] = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
@@ -188,15 +237,3 @@ class _Picture:
             freed = sums_by_node(view.pods.requests[:, rows], view.where[rows], len(view.nodes))
             self._left[priority] = self._left[_NONE_BELOW] + freed
         return self._left[priority]
-
-
-def _beyond_room(shape: Shape, looked_at: frozenset[str], profile: Profile) -> object:
-    """Pods for which this is equal may use the same nodes, apart from room."""
-    if any(getattr(shape, name) for name in _BETWEEN_PODS) or any(d.required for d in profile.default_spread):
-        return shape
-    labels = tuple(pair for pair in shape.labels if pair[0] in looked_at)
-    return shape.namespace, labels, shape.nodes, shape.tolerations, shape.features
-
-
-# What lets the nodes of a pod depend on other pods, or on the pod itself.
-_BETWEEN_PODS = ("affinity", "anti_affinity", "spread", "ports", "claims", "disks", "inline_volumes")

@@ -62,7 +62,7 @@ class RoomModel:
 
     @cached_property
     def levels(self) -> list[float]:
-        """The priorities such that there may be room with all units up to them gone; exact for equal members."""
+        """The priorities up to which all units together may make enough room; exact for equal members."""
         priorities = [-math.inf, *sorted({item.priority for item in self.items})]
         return priorities[bisect_left(priorities, True, key=self._may_suffice) :]
 

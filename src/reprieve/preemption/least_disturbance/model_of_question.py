@@ -97,20 +97,26 @@ def _needed_resources(question: Question) -> list[int]:
 def _items(takeable: Takeable, reach: Reach, resource_rows: Ints, costs: Costs) -> tuple[Item, ...]:
     """Equal pods on one node are one item, and each group is one. The least important come first."""
     units, numbers = takeable.units, reach.units
-    footprints = _footprints(takeable.units, reach, resource_rows)
     prices = np.array([costs.prices(criterion, units)[numbers] for criterion in costs.order], np.int64)
-    columns = zip(units.priority[numbers].tolist(), map(tuple, prices.T.tolist()), footprints, strict=True)
-    listed = dict(zip(numbers.tolist(), columns, strict=True))
+    columns = (
+        units.priority[numbers].tolist(),
+        map(tuple, prices.T.tolist()),
+        _footprints(units, reach, resource_rows),
+    )
+    listed = dict(zip(numbers.tolist(), zip(*columns, strict=True), strict=True))
     budgets, gangs = _budget_shares(takeable, numbers), costs.gangs.of_unit
     alike: dict[tuple[object, ...], list[int]] = {}
     for unit in units.in_order(numbers)[::-1].tolist():
         alone = unit < len(units.view.pods)
         key = (*listed[unit], budgets.get(unit, ()), gangs.get(unit, ())) if alone else (unit,)
         alike.setdefault(key, []).append(unit)
-    return tuple(
-        Item(tuple(same), *listed[same[0]], budgets.get(same[0], ()), gangs.get(same[0], ()))
-        for same in alike.values()
-    )
+
+    def item(same: list[int]) -> Item:
+        priority, price, footprint = listed[same[0]]
+        shares = budgets.get(same[0], ()), gangs.get(same[0], ())
+        return Item(tuple(same), priority, price, footprint, *shares)
+
+    return tuple(map(item, alike.values()))
 
 
 def _footprints(units: Units, reach: Reach, resource_rows: Ints) -> list[Footprint]:
