@@ -1,7 +1,7 @@
 """Has plans improved beside the loop: one request after the other, and each is answered by its end.
 
-Where the solver runs is not known here. A request that is not answered in time is answered without a plan. One
-that has become moot is not answered, and its search ends.
+Where the solver runs is not known here. A request that is not answered in time is answered without a plan.
+The search of a request that has become moot ends, without an answer.
 """
 
 import asyncio
