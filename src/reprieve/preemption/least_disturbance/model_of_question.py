@@ -1,6 +1,6 @@
 """The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,7 @@ def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, 
     view, demand, members, rows = question.view, question.demand, reach.members, reach.nodes
     resource_rows = np.array(_needed_resources(question), np.int64)
     firsts = [demand.pods[positions[0]] for positions in members.by_shape]
+    items, gangs = _with_own_gangs(_items(takeable, reach, resource_rows, costs))
     return RoomModel(
         order=costs.order,
         needs=tuple(tuple(view.pods.requests[resource_rows, pod].tolist()) for pod in firsts),
@@ -60,10 +61,10 @@ def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, 
         left=tuple(map(tuple, (view.allocatable - view.requested)[np.ix_(resource_rows, rows)].T.tolist())),
         usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in reach.usable.T),
         nodes=tuple(rows.tolist()),
-        items=_items(takeable, reach, resource_rows, costs),
+        items=items,
         allowances=tuple(takeable.accounts.allowances().tolist()),
-        running=costs.gangs.running,
-        slack=costs.gangs.slack,
+        running=tuple(costs.gangs.running[gang] for gang in gangs),
+        slack=tuple(costs.gangs.slack[gang] for gang in gangs),
         shape_of=_shape_of(members, len(demand.pods)),
         breaks_no_budget=question.policy.breaks_no_budget,
         is_exact=reach.is_exact,
@@ -117,6 +118,17 @@ def _items(takeable: Takeable, reach: Reach, resource_rows: Ints, costs: Costs) 
         return Item(tuple(same), priority, price, footprint, *shares)
 
     return tuple(map(item, alike.values()))
+
+
+def _with_own_gangs(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], list[int]]:
+    """The items with gangs by place in a list of those that matter to them, and that list."""
+    gangs = sorted({gang for item in items for gang, _ in item.gangs})
+    places = {gang: place for place, gang in enumerate(gangs)}
+
+    def own(item: Item) -> Item:
+        return replace(item, gangs=tuple((places[gang], pods) for gang, pods in item.gangs))
+
+    return tuple(own(item) if item.gangs else item for item in items), gangs
 
 
 def _footprints(units: Units, reach: Reach, resource_rows: Ints) -> list[Footprint]:
