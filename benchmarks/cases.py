@@ -91,6 +91,17 @@ def _crowded() -> Iterator[Case]:
         yield Case(name, f"{about} in the crowded world {world}", "crowded", arguments, made_world=True)
 
 
+def _improving() -> Iterator[Case]:
+    for world, gpus in (("H1000", ""), ("H5000", " and 4 GPUs")):
+        for name, second, which in (
+            ("gang-least", False, "the first plan, with which a solver is asked"),
+            ("gang-least-answered", True, "the decision about the answer"),
+        ):
+            about = f"a gang of 32 pods of 8 cpu{gpus} disturbs least in the crowded world {world}: {which}"
+            arguments = {"world": world, "pods": 32, "millicpu": 8000, "second": second}
+            yield Case(f"{world}-{name}", about, "improving", arguments, made_world=True)
+
+
 def _preemptors() -> Iterator[Case]:
     for count in (100, 500):
         about = f"one of {count} preemptors that have open plans at the same time, on 5000 full nodes"
@@ -181,6 +192,7 @@ def _whatif() -> Iterator[Case]:
 _GROUPS = (
     _preempting,
     _crowded,
+    _improving,
     _preemptors,
     _placing,
     _scheduling,

@@ -7,6 +7,7 @@ is, which may be preempted and by which criteria a plan wins is the policy's bus
 from bisect import insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     if Disturbance.LOST_WORK in costs.order:
         costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
     if Disturbance.CASCADE in costs.order:
-        costs = replace(costs, cascade=cascades(question, units, plan.victims))
+        costs = replace(costs, cascade=cascades(question, units, np.array(numbers, np.int64)))
     return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 
@@ -81,7 +82,8 @@ def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -
         return []
     takeable, policy = takeable_of(question, units, allowed), question.policy
     if question.disturbs_least and policy.counts_lost_work:
-        takeable = replace(takeable, lost_work=lost_work(units, allowed, now, policy.lost_work_cap))
+        measure = partial(lost_work, units, now=now, cap=policy.lost_work_cap)
+        takeable = replace(takeable, lost_work=measure)
     return _plans_that_may_win(question, takeable)
 
 
