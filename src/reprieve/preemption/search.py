@@ -5,7 +5,7 @@ is, which may be preempted and by which criteria a plan wins is the policy's bus
 """
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -89,10 +89,10 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
     """Plans for one domain after the other, until no domain that is left can have one of the best."""
     plans: list[Plan] = []
     ranks: list[Rank] = []
-    for domain, at_least, by_room in prospects(question, takeable):
-        if len(ranks) >= question.most and at_least > ranks[question.most - 1]:
+    for prospect in prospects(question, takeable):
+        if len(ranks) >= question.most and prospect.at_least > ranks[question.most - 1]:
             break
-        plan = plan_in(domain, question, takeable, by_room=by_room)
+        plan = prospect.plan(question, takeable)
         if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
             insort(ranks, rank(plan, question.ranking))
@@ -186,6 +186,12 @@ class Prospect(NamedTuple):
     domain: Domain
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
+    known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    def plan(self, question: Question, takeable: Takeable) -> Plan | None:
+        if self.known is not None:
+            return self.known()
+        return plan_in(self.domain, question, takeable, by_room=self.by_room)
 
 
 def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
@@ -203,7 +209,7 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
     if is_one and not (is_group and wide_only):
         curable = _curable_nodes(question, takeable)
-        yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
+        yield from (Prospect(_node(nodes, one.node), *one[1:]) for one in curable)
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:
