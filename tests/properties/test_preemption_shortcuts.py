@@ -23,8 +23,9 @@ from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
-from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
+from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, WhereItMatters
 from reprieve.preemption.search import candidates
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of

@@ -35,7 +35,8 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial
+from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit, UnitKind
 
 _NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
