@@ -5,7 +5,6 @@ and refunds those that are reprieved; ``InOrder`` charges it with all candidates
 kube-scheduler does.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -86,20 +85,24 @@ class Accounts:
     paying: Ints  # and which budget that is, by place among the stocks
     listed: list[int]  # the same as a list, which is faster to read pod by pod
     starts: list[int]  # [pod] where its part of that list begins; and the end of the last
+    allowed: list[int]  # [stock] how many more disruptions each of them allows
 
     def of(self, pod: int) -> list[int]:
         """The budgets that a pod is charged to."""
         return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
 
-    def charged(self, units: Iterable[Unit]) -> Counter[int]:
-        """How many pods each budget is charged with."""
-        if not self.stocks:
-            return Counter()
-        return Counter(i for unit in units for pod in unit.pods for i in self.of(pod))
+    def charged(self, units: Iterable[Unit]) -> dict[int, int]:
+        """How many pods each budget is charged with, of those that are charged with any."""
+        charged: dict[int, int] = {}
+        if self.stocks:
+            for unit in units:
+                for pod in unit.pods:
+                    for i in self.of(pod):
+                        charged[i] = charged.get(i, 0) + 1
+        return charged
 
     def allowances(self) -> Ints:
-        """[stock] how many more disruptions each of them allows."""
-        return np.array([max(0, stock.budget.allowed) for stock in self.stocks], np.int64)
+        return np.array(self.allowed, np.int64)
 
 
 def accounts(stocks: tuple[Stock, ...]) -> Accounts:
@@ -110,7 +113,8 @@ def accounts(stocks: tuple[Stock, ...]) -> Accounts:
     pods, paying = pods[order], paying[order]
     size = len(stocks[0].pods) if stocks else 0
     starts = np.searchsorted(pods, np.arange(size + 1))
-    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist())
+    allowed = [max(0, stock.budget.allowed) for stock in stocks]
+    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist(), allowed)
 
 
 class Counting(Protocol):
@@ -128,28 +132,40 @@ class Counting(Protocol):
 
 
 class Joint:
-    """A unit breaks a budget if all units that are not reprieved yet together exceed it."""
+    """A unit breaks a budget if all units that are not reprieved yet together exceed it.
+
+    Units are looked at by the ten thousand, again and again, so this is written for speed.
+    """
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
         self._accounts = accounts
         self._going = accounts.charged(going)
 
     def breaks(self, unit: Unit) -> bool:
-        paying = self._accounts.of
-        return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in paying(pod))
+        if not self._going:
+            return False
+        of, going, allowed = self._accounts.of, self._going, self._accounts.allowed
+        for pod in unit.pods:
+            for i in of(pod):
+                if going.get(i, 0) > allowed[i]:
+                    return True
+        return False
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
-        return sorted(units, key=lambda unit: -self.broken([unit]))
+        return sorted(units, key=lambda unit: -self.broken((unit,)))
 
     def spare(self, unit: Unit) -> None:
-        self._going.subtract(self._accounts.charged([unit]))
+        for pod in unit.pods:
+            for i in self._accounts.of(pod):
+                self._going[i] = self._going.get(i, 0) - 1
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        return sum(self._exceeds(i, going) for i, going in self._accounts.charged(victims).items())
-
-    def _exceeds(self, i: int, going: int) -> int:
-        return max(0, going - max(0, self._accounts.stocks[i].budget.allowed))
+        allowed, excess = self._accounts.allowed, 0
+        for i, going in self._accounts.charged(victims).items():
+            if going > allowed[i]:
+                excess += going - allowed[i]
+        return excess
 
 
 class InOrder:
@@ -167,7 +183,8 @@ class InOrder:
 
     def _weigh(self, unit: Unit) -> int:
         """Overlapping budgets are charged differently in another order, so it must not be that of rows."""
-        return sum(map(self._spend, sorted(unit.pods, key=self._name)))
+        pods = unit.pods if len(unit.pods) == 1 else sorted(unit.pods, key=self._name)
+        return sum(map(self._spend, pods))
 
     def _name(self, pod: int) -> str:
         return self._view.pods.compiled[pod].pod.metadata.name

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
@@ -81,8 +82,8 @@ def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate
 def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) -> Plan:
     """The best of the plans that are known there."""
     place = int(np.searchsorted(seen.tenants.nodes, row))
-    there = seen.tenants.there[:, place]
-    units = takeable.units.made(seen.tenants.units[there, place])
+    there = seen.tenants.table[:, place] != NO_POD
+    units = takeable.units.made(seen.tenants.units_on(place))
     plans = []
     for outcome in seen.outcomes:
         for i in np.flatnonzero(outcome.nodes == place).tolist():
@@ -97,7 +98,7 @@ def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) ->
                 pods=question.demand.pods,
             )
             plans.append(plan)
-    return min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+    return plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
 def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
@@ -126,8 +127,7 @@ def outlook(question: Question, takeable: Takeable) -> Outlook:
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
     clear, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
     outcomes = _outcomes(clear, left[:, clear.nodes], question, takeable)
-    is_open = ~np.isin(tenants.nodes, clear.nodes[outcomes[0].nodes])
-    unknown = tenants.on(is_open)
+    unknown = tenants.on(~_mask(clear.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
     return Outlook(
         exact=tuple(_exact(clear, units, outcome) for outcome in outcomes),
         bounded=_bounded(unknown, left[:, unknown.nodes], takeable),
@@ -139,6 +139,12 @@ def outlook(question: Question, takeable: Takeable) -> Outlook:
 
 def _pods_of(units: Units, chosen: Mask) -> Mask:
     mask: Mask = (units.of_pod != NOWHERE) & chosen[units.of_pod]
+    return mask
+
+
+def _mask(rows: Ints, size: int) -> Mask:
+    mask = np.zeros(size, np.bool_)
+    mask[rows] = True
     return mask
 
 

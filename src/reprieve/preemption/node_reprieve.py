@@ -5,7 +5,6 @@ less and budgets are only ever exceeded by less, so each unit needs to be tried 
 nodes are looked at, and which plan wins, is not known here.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,69 +35,87 @@ class _Reprieve:
 
     def __init__(self, tenants: Tenants, charges: Charges, left: Ints) -> None:
         """``left``: [requested resource, node] if the demand came and no tenant went."""
-        self._tenants, self._charges = tenants, charges
-        self._there, self._everywhere = tenants.there, np.arange(len(tenants.nodes))
-        self._left = left + (tenants.room[:, tenants.table] * self._there).sum(axis=1)
+        self._charges, self._there = charges, tenants.there
+        self._room = tenants.room[:, tenants.table] * self._there  # [requested resource, slot, node]
+        self._blocks = tenants.blocks[tenants.table]
+        self._left = left + self._room.sum(axis=1)
         self._going = charges.going.copy()
         self._stays = np.zeros(tenants.table.shape, np.bool_)
 
     def put_back_breakers(self, order: Ints) -> None:
-        """Those by which budgets are exceeded, in this order of slots."""
+        """Those by which budgets are exceeded, as long as they are, in this order of slots."""
         if (self._going > self._charges.allowed).any():
-            self._try(order, self._breaks)
+            self._try(order, only_breakers=True)
 
     def put_back(self, order: Ints) -> None:
-        self._try(order, lambda _: np.ones(len(self._everywhere), np.bool_))
+        self._try(order, only_breakers=False)
 
-    def _try(self, order: Ints, may: Callable[[Ints], Mask]) -> None:
-        tenants = self._tenants
-        for slot in order:
-            tenant = tenants.table[slot, self._everywhere]
-            fits = (self._left >= tenants.room[:, tenant]).all(axis=0) & ~tenants.blocks[tenant]
-            self._return(slot, fits & may(slot))
-
-    def _breaks(self, slot: Ints) -> Mask:
-        account = self._charges.account[:, slot, self._everywhere]
-        exceeded = self._going[account] > self._charges.allowed[account]
-        breaks: Mask = np.logical_or.reduce(exceeded, axis=0)
-        return breaks
-
-    def _return(self, slot: Ints, chosen: Mask) -> None:
-        new = chosen & self._there[slot, self._everywhere] & ~self._stays[slot, self._everywhere]
-        self._stays[slot, self._everywhere] |= new
-        self._left -= self._tenants.room[:, self._tenants.table[slot, self._everywhere]] * new
-        account = self._charges.account[:, slot, self._everywhere]
-        self._going[account] -= self._charges.pods[:, slot, self._everywhere] * new
+    def _try(self, order: Ints, *, only_breakers: bool) -> None:
+        charges, may = self._charges, self._there & ~self._stays & ~self._blocks
+        room, account, pods = (
+            np.take_along_axis(column, order[None], axis=1)
+            for column in (self._room, charges.account, charges.pods)
+        )
+        stays, may = np.take_along_axis(self._stays, order, axis=0), np.take_along_axis(may, order, axis=0)
+        for turn, at in enumerate(account.swapaxes(0, 1)):
+            returns = may[turn] & (self._left >= room[:, turn]).all(axis=0)
+            if only_breakers:
+                returns &= np.logical_or.reduce(self._going[at] > charges.allowed[at], axis=0)
+            self._left -= room[:, turn] * returns
+            self._going[at] -= pods[:, turn] * returns
+            stays[turn] |= returns
+        np.put_along_axis(self._stays, order, stays, axis=0)
 
     def keep_above_ceiling(self, priority: Ints) -> Floats:
         """The lowest priority that leaves enough room if no tenant above it goes; and none above it does."""
-        tenants, left = self._tenants, self._left.copy()
-        ceiling = np.full(len(self._everywhere), NO_CEILING)
+        gone = self._there & ~self._stays
+        ceiling, left = np.full(priority.shape[1], NO_CEILING), self._left.copy()
         is_open = np.ones(len(ceiling), np.bool_)
-        for turn, tenant in enumerate(tenants.table):
-            more = self._there[turn] & ~self._stays[turn] & is_open
-            left -= tenants.room[:, tenant] * more
-            ceiling[more] = priority[turn, more]
-            is_open &= ~(more & (tenants.blocks[tenant] | (left < 0).any(axis=0)))
-        for slot, above in zip(_slots(tenants), priority > ceiling, strict=True):
-            self._return(slot, above)
+        for slot, more in enumerate(gone):
+            left -= self._room[:, slot] * more
+            ceiling = np.where(more & is_open, priority[slot], ceiling)
+            is_open &= ~(more & (self._blocks[slot] | (left < 0).any(axis=0)))
+        above = gone & (priority > ceiling)
+        self._stays |= above
+        self._left -= (self._room * above).sum(axis=1)
+        charges = self._charges
+        back = np.bincount(
+            charges.account[:, above].ravel(), charges.pods[:, above].ravel(), len(self._going)
+        )
+        self._going -= back.astype(np.int64)
         return ceiling
+
+    @property
+    def victims(self) -> Mask:
+        return self._there & ~self._stays
 
     def outcome(self, ceiling: Floats) -> Outcome:
         excess = np.maximum(self._going - self._charges.allowed, 0)
-        broken = np.bincount(self._charges.nodes, excess, len(self._everywhere)).astype(np.int64)
-        return Outcome(self._everywhere, self._there & ~self._stays, broken, ceiling)
+        broken = np.bincount(self._charges.nodes, excess, len(ceiling)).astype(np.int64)
+        return Outcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
 
 
 def reprieved(tenants: Tenants, charges: Charges, left: Ints, priority: Ints) -> Outcome:
     """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
     reprieve, slots = _Reprieve(tenants, charges, left), _slots(tenants)
+    if not charges.in_danger.any():
+        # Units in order of importance are the same: the ceiling is that of the first that does not fit.
+        reprieve.put_back(slots)
+        return reprieve.outcome(_highest(reprieve.victims, tenants.there, priority))
     harm = np.argsort(-charges.alone, axis=0, kind="stable")
     reprieve.put_back_breakers(harm)
     ceiling = reprieve.keep_above_ceiling(priority)
     reprieve.put_back_breakers(harm)
     reprieve.put_back(slots)
     return reprieve.outcome(ceiling)
+
+
+def _highest(victims: Mask, there: Mask, priority: Ints) -> Floats:
+    """[node] the priority of its most important victim; if it has none, that of its last unit."""
+    highest = np.where(victims, priority, NO_CEILING).max(axis=0, initial=NO_CEILING)
+    lowest = np.where(there, priority, np.inf).min(axis=0, initial=np.inf)
+    ceiling: Floats = np.where(victims.any(axis=0), highest, lowest)
+    return ceiling
 
 
 def reprieved_in_turn(tenants: Tenants, charges: Charges, left: Ints, order: Ints) -> Outcome:

@@ -16,7 +16,9 @@ from reprieve.placement.demand import Ask
 from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.units import Units
 
-_MOST_CHARGES = 4  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
+_MOST_CHARGES = 16  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
+_UNLIMITED = np.iinfo(np.int64).max
+_LAST = np.zeros(1, np.int64)  # the account for none, alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +38,12 @@ class Tenants:
     def units(self) -> Ints:
         """[slot, node] numbers of units; any number where there is none."""
         return self.unit[self.table]
+
+    def units_on(self, place: int) -> Ints:
+        """The units on a node, the most important first."""
+        there = self.table[:, place]
+        units: Ints = self.unit[there[there != NO_POD]]
+        return units
 
     def on(self, chosen: Mask) -> "Tenants":
         return Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
@@ -124,7 +132,10 @@ class Charges:
 
 
 def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> Charges:
-    width = max(1, len(accounts.stocks))
+    width, shape = len(accounts.stocks), tenants.table.shape
+    if not width:
+        none = np.zeros((0, *shape), np.int64)
+        return Charges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
     unit = units.of_pod[accounts.pods]
     running = unit != NOWHERE
     share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
@@ -137,7 +148,7 @@ def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> Charges:
     entry = first[tenant] + turn
     keys, account = np.unique(node[tenant] * width + share[entry] % width, return_inverse=True)
     most = min(_MOST_CHARGES, int(times.max(initial=0)))
-    held, shape = turn < most, (most, *tenants.table.shape)
+    held, shape = turn < most, (most, *shape)
     at = turn[held], slot[tenant[held]], node[tenant[held]]
     accounts_table, pods_table = np.full(shape, len(keys)), np.zeros(shape, np.int64)
     accounts_table[at], pods_table[at] = account[held], pods[entry[held]]
@@ -146,7 +157,7 @@ def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> Charges:
     going = np.bincount(account, pods[entry], len(keys) + 1).astype(np.int64)
     return Charges(
         nodes=np.append(keys // width, 0),
-        allowed=np.append(accounts.allowances()[keys % width], np.iinfo(np.int64).max),
+        allowed=np.append(accounts.allowances()[keys % width], _UNLIMITED),
         going=going,
         account=accounts_table,
         pods=pods_table,
