@@ -5,8 +5,9 @@ and refunds those that are reprieved; ``InOrder`` charges it with all candidates
 kube-scheduler does.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -76,6 +77,9 @@ def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
     return mask
 
 
+Charged = Mapping[int, int]  # budgets, by place among the stocks, and with how many pods each is charged
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Accounts:
     """Which budgets a pod is charged to. Most pods have one or none, however many budgets there are."""
@@ -86,19 +90,27 @@ class Accounts:
     listed: list[int]  # the same as a list, which is faster to read pod by pod
     starts: list[int]  # [pod] where its part of that list begins; and the end of the last
     allowed: list[int]  # [stock] how many more disruptions each of them allows
+    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units with several pods
 
     def of(self, pod: int) -> list[int]:
         """The budgets that a pod is charged to."""
         return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
 
+    def share(self, unit: Unit) -> Charged:
+        """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
+        if len(unit.pods) == 1:
+            return dict.fromkeys(self.of(unit.pods[0]), 1)
+        share = self._shares.get(unit.pods)
+        if share is None:
+            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
+        return share
+
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
         """How many pods each budget is charged with, of those that are charged with any."""
         charged: dict[int, int] = {}
-        if self.stocks:
-            for unit in units:
-                for pod in unit.pods:
-                    for i in self.of(pod):
-                        charged[i] = charged.get(i, 0) + 1
+        for unit in units if self.stocks else ():
+            for i, pods in self.share(unit).items():
+                charged[i] = charged.get(i, 0) + pods
         return charged
 
     def allowances(self) -> Ints:
@@ -144,28 +156,24 @@ class Joint:
     def breaks(self, unit: Unit) -> bool:
         if not self._going:
             return False
-        of, going, allowed = self._accounts.of, self._going, self._accounts.allowed
-        for pod in unit.pods:
-            for i in of(pod):
-                if going.get(i, 0) > allowed[i]:
-                    return True
-        return False
+        going, allowed = self._going, self._accounts.allowed
+        share = self._accounts.share(unit)
+        return bool(share) and any(going.get(i, 0) > allowed[i] for i in share)
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
-        return sorted(units, key=lambda unit: -self.broken((unit,)))
+        return sorted(units, key=lambda unit: -self._excess(self._accounts.share(unit)))
 
     def spare(self, unit: Unit) -> None:
-        for pod in unit.pods:
-            for i in self._accounts.of(pod):
-                self._going[i] = self._going.get(i, 0) - 1
+        for i, pods in self._accounts.share(unit).items():
+            self._going[i] = self._going.get(i, 0) - pods
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        allowed, excess = self._accounts.allowed, 0
-        for i, going in self._accounts.charged(victims).items():
-            if going > allowed[i]:
-                excess += going - allowed[i]
-        return excess
+        return self._excess(self._accounts.charged(victims))
+
+    def _excess(self, charged: Charged) -> int:
+        allowed = self._accounts.allowed
+        return sum(going - allowed[i] for i, going in charged.items() if going > allowed[i])
 
 
 class InOrder:
@@ -178,7 +186,7 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [stock.budget.allowed for stock in accounts.stocks]
-        paid = (unit for unit in going if any(map(accounts.of, unit.pods)))
+        paid = (unit for unit in going if accounts.share(unit))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:

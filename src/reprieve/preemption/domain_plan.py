@@ -183,8 +183,10 @@ class Planning:
     def kinder_to_budgets(self, plan: Plan) -> Plan:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
         counting = self._counting(self.local)
+        if len(self.question.demand.pods) == 1:
+            return plan
         harmless = [unit for unit in self.local if not counting.broken([unit])]
-        placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
+        placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
@@ -344,8 +346,7 @@ class Planning:
         used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for node in placement.nodes if node != NOWHERE]] = True
         pods = used[question.view.where] | self.takeable.matter
-        for stock in self.takeable.accounts.stocks:
-            pods |= stock.pods
+        pods[self.takeable.accounts.pods] = True
         at_risk = units.with_any(pods).tolist()
         return [unit for unit in taken if at_risk[unit.number]]
 
@@ -410,7 +411,8 @@ class _Below:
 def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
     """In which order units are put back, as long as none is reprieved."""
     breakers = counting.first_chance([u for u in units if counting.breaks(u)])
-    return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
+    first = {u.number for u in breakers}
+    return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
