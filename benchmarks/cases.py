@@ -86,8 +86,10 @@ def _crowded() -> Iterator[Case]:
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
         ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
         ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
+        ("H1000-gang-hopeless", 64, 20000, "SetCondition", "a gang of 64 pods of 20 cpu is refused"),
         ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
         ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
+        ("H5000-gang-hopeless", 64, 40000, "SetCondition", "a gang of 64 pods of 40 cpu is refused"),
     ):
         world = name.partition("-")[0]
         arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}

@@ -49,10 +49,12 @@ def begun_in(
     """All units that may be evicted there, and where the demand is placed without them."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
-    local = units.listed(touching[allowed[touching]])
-    planning = Planning(question, domain, takeable, tuple(local), by_room)
-    placement = planning.place(local) if local else None
-    return None if placement is None else (planning, placement)
+    local = touching[allowed[touching]]
+    planning = Planning(question, domain, takeable, (), by_room)
+    placement = planning.place_without(units.pods_of(local)) if len(local) else None
+    if placement is None:
+        return None  # before the units are listed: there may be tens of thousands
+    return replace(planning, local=tuple(units.listed(local))), placement
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
@@ -79,7 +81,10 @@ class Planning:
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        question, pods = self.question, _pods_of(gone)
+        return self.place_without(_pods_of(gone))
+
+    def place_without(self, pods: Ints) -> Placement | None:
+        question = self.question
         if self.by_room:
             there = Placement((int(self.domain.nodes.argmax()),))
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
