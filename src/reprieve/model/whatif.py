@@ -16,6 +16,8 @@ from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 
 def without(view: Snapshot, pods: Sequence[int] | Ints) -> Snapshot:
     """The cluster without these pods (rows); pods without a node make no difference."""
+    if not len(pods):
+        return view
     rows = np.asarray(pods, np.int64)
     where = view.where.copy()
     before, where[rows] = where[rows], NOWHERE

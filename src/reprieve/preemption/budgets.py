@@ -46,8 +46,15 @@ def stocks(view: Snapshot) -> tuple[Stock, ...]:
 
 def stocks_as_upstream(view: Snapshot) -> tuple[Stock, ...]:
     """As kube-scheduler reads them: an empty selector selects no pod, and no selector one without labels."""
+    return as_upstream(stocks(view), view)
+
+
+def as_upstream(found: tuple[Stock, ...], view: Snapshot) -> tuple[Stock, ...]:
+    """The same tuple if kube-scheduler reads them no differently."""
     labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
-    named = [stock for stock in stocks(view) if stock.budget.selector != EVERYTHING]
+    named = tuple(stock for stock in found if stock.budget.selector != EVERYTHING)
+    if labelled.all():
+        return found if len(named) == len(found) else named
     return tuple(Stock(stock.budget, stock.pods & labelled) for stock in named)
 
 

@@ -94,9 +94,12 @@ class _Counted:
         there = (view.where[pods] != NOWHERE) & (homes != _NONE)
         self.codes = codes
         self.counts: list[int] = np.bincount(homes[there], minlength=len(column.things)).tolist()
-        self._home = dict(zip(pods.tolist(), homes.tolist(), strict=True))
+        may_return, is_counted = np.zeros((2, len(view.pods)), np.bool_)
+        may_return[settled.gone] = is_counted[pods] = True
+        returning = may_return[pods]
+        self._home = dict(zip(pods[returning].tolist(), homes[returning].tolist(), strict=True))
         self.seats = [int(column.codes[node]) for _, node in settled.pairs()]  # domains of the demand's pods
-        self.taken = [int(codes[node]) if pod in self._home else _NONE for pod, node in settled.pairs()]
+        self.taken = [int(codes[node]) if is_counted[pod] else _NONE for pod, node in settled.pairs()]
 
     def of(self, pods: Iterable[int]) -> list[int]:
         """The domains in which these pods count."""

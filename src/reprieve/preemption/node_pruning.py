@@ -29,6 +29,7 @@ from reprieve.preemption.node_reprieve import (
     first_to_last_in_order,
     reprieved,
     reprieved_in_turn,
+    slots_of,
 )
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -171,7 +172,8 @@ def _outcomes(tenants: Tenants, left: Ints, question: Question, takeable: Takeab
     units, policy, rival = takeable.units, question.policy, takeable.rival
     charges = charges_of(tenants, units, takeable.accounts)
     ours = reprieved(tenants, charges, left, units.priority[tenants.units])
-    contested = charges.in_danger | _ranked_otherwise(tenants, takeable)
+    otherwise = _ranked_otherwise(tenants, takeable)
+    contested = charges.in_danger | otherwise
     is_known = ~charges.beyond & (not question.demand.spares_gangs)
     if policy.search is SearchMode.UPSTREAM:
         return (ours.on(is_known & ~contested).without_ceiling(),)
@@ -181,7 +183,8 @@ def _outcomes(tenants: Tenants, left: Ints, question: Question, takeable: Takeab
         return (ours.on(is_known),)
     theirs = charges_of(tenants, units, rival.accounts)
     is_known &= ~contested | ~(theirs.beyond | _charged_twice(tenants, units, rival.accounts))
-    order = first_to_last_in_order(tenants, theirs, _places(tenants, rival.units))
+    place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
+    order = first_to_last_in_order(tenants, theirs, place)
     tried = is_known & contested & differ(tenants, order, first_to_last(tenants, charges))
     return ours.on(is_known), reprieved_in_turn(tenants, charges, left, order).on(tried)
 
@@ -193,11 +196,6 @@ def _ranked_otherwise(tenants: Tenants, takeable: Takeable) -> Mask:
     otherwise = takeable.rival.units.kind != takeable.units.kind
     contested: Mask = (tenants.there & otherwise[tenants.units]).any(axis=0)
     return contested
-
-
-def _places(tenants: Tenants, units: Units) -> Ints:
-    """[slot, node] the place of each tenant in the order of these units."""
-    return units.places(tenants.unit)[tenants.table]
 
 
 def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:

@@ -97,7 +97,7 @@ class _Reprieve:
 
 def reprieved(tenants: Tenants, charges: Charges, left: Ints, priority: Ints) -> Outcome:
     """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
-    reprieve, slots = _Reprieve(tenants, charges, left), _slots(tenants)
+    reprieve, slots = _Reprieve(tenants, charges, left), slots_of(tenants)
     if not charges.in_danger.any():
         # Units in order of importance are the same: the ceiling is that of the first that does not fit.
         reprieve.put_back(slots)
@@ -125,7 +125,8 @@ def reprieved_in_turn(tenants: Tenants, charges: Charges, left: Ints, order: Int
     return reprieve.outcome(np.full(len(tenants.nodes), NO_CEILING))
 
 
-def _slots(tenants: Tenants) -> Ints:
+def slots_of(tenants: Tenants) -> Ints:
+    """[turn, node] the slots, the most important unit first."""
     return np.repeat(np.arange(len(tenants.table))[:, None], len(tenants.nodes), axis=1)
 
 

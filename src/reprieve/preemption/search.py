@@ -5,7 +5,7 @@ is, which may be preempted and by which criteria a plan wins is the policy's bus
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import (
-    Stock,
+    Accounts,
     accounts,
-    stocks_as_upstream,
+    as_upstream,
+    stocks,
     unaffordable,
 )
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
@@ -114,15 +115,17 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    return Takeable(units, allowed, accounts(budgets), matter, _rival(question, units, budgets))
+    ours = accounts(budgets)
+    return Takeable(units, allowed, ours, matter, _rival(question, units, ours))
 
 
-def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival | None:
+def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is SearchMode.UPSTREAM or not (budgets or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (ours.stocks or goes_alone.any()):
         return None
-    return Rival(units.ranking_members_as_groups(), accounts(stocks_as_upstream(view)))
+    theirs = as_upstream(ours.stocks if question.policy.stocks is stocks else stocks(view), view)
+    return Rival(units.ranking_members_as_groups(), ours if theirs is ours.stocks else accounts(theirs))
 
 
 # --- why not -------------------------------------------------------------------------------------
