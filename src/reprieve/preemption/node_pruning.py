@@ -23,7 +23,7 @@ from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
-    Outcome,
+    NodeOutcome,
     differ,
     first_to_last,
     first_to_last_in_order,
@@ -58,7 +58,7 @@ class Outlook:
     )
     by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
     tenants: Tenants
-    outcomes: tuple[Outcome, ...]  # what ``exact`` is made of
+    outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
 
 
 def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
@@ -167,7 +167,9 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _outcomes(tenants: Tenants, left: Ints, question: Question, takeable: Takeable) -> tuple[Outcome, ...]:
+def _outcomes(
+    tenants: Tenants, left: Ints, question: Question, takeable: Takeable
+) -> tuple[NodeOutcome, ...]:
     """Which tenants are reprieved by our own order; and by kube-scheduler's, where that is another."""
     units, policy, rival = takeable.units, question.policy, takeable.rival
     charges = charges_of(tenants, units, takeable.accounts)
@@ -206,7 +208,7 @@ def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:
     return found
 
 
-def _exact(tenants: Tenants, units: Units, outcome: Outcome) -> Candidates:
+def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
     unit, count = tenants.units[:, outcome.nodes], outcome.victims.sum(axis=0)
     return Candidates(
         nodes=tenants.nodes[outcome.nodes],

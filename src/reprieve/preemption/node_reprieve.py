@@ -11,29 +11,31 @@ import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.preemption.tenants import Charges, Tenants
+from reprieve.preemption.tenants import TenantCharges, Tenants
 
 NO_CEILING = -np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class NodeOutcome:
     nodes: Ints  # places among the nodes of the tenants
     victims: Mask  # [slot, node]
     broken: Ints  # [node] pods beyond what budgets allow
     ceiling: Floats  # [node] see ``Plan``, or NO_CEILING
 
-    def on(self, chosen: Mask) -> "Outcome":
-        return Outcome(self.nodes[chosen], self.victims[:, chosen], self.broken[chosen], self.ceiling[chosen])
+    def on(self, chosen: Mask) -> "NodeOutcome":
+        return NodeOutcome(
+            self.nodes[chosen], self.victims[:, chosen], self.broken[chosen], self.ceiling[chosen]
+        )
 
-    def without_ceiling(self) -> "Outcome":
+    def without_ceiling(self) -> "NodeOutcome":
         return replace(self, ceiling=np.full(len(self.nodes), NO_CEILING))
 
 
 class _Reprieve:
     """All tenants are gone at first, and are put back slot by slot, where the demand still fits."""
 
-    def __init__(self, tenants: Tenants, charges: Charges, left: Ints) -> None:
+    def __init__(self, tenants: Tenants, charges: TenantCharges, left: Ints) -> None:
         """``left``: [requested resource, node] if the demand came and no tenant went."""
         self._charges, self._there = charges, tenants.there
         self._room = tenants.room[:, tenants.table] * self._there  # [requested resource, slot, node]
@@ -89,13 +91,13 @@ class _Reprieve:
     def victims(self) -> Mask:
         return self._there & ~self._stays
 
-    def outcome(self, ceiling: Floats) -> Outcome:
+    def outcome(self, ceiling: Floats) -> NodeOutcome:
         excess = np.maximum(self._going - self._charges.allowed, 0)
         broken = np.bincount(self._charges.nodes, excess, len(ceiling)).astype(np.int64)
-        return Outcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
+        return NodeOutcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
 
 
-def reprieved(tenants: Tenants, charges: Charges, left: Ints, priority: Ints) -> Outcome:
+def reprieved(tenants: Tenants, charges: TenantCharges, left: Ints, priority: Ints) -> NodeOutcome:
     """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
     reprieve, slots = _Reprieve(tenants, charges, left), slots_of(tenants)
     if not charges.in_danger.any():
@@ -118,7 +120,7 @@ def _highest(victims: Mask, there: Mask, priority: Ints) -> Floats:
     return ceiling
 
 
-def reprieved_in_turn(tenants: Tenants, charges: Charges, left: Ints, order: Ints) -> Outcome:
+def reprieved_in_turn(tenants: Tenants, charges: TenantCharges, left: Ints, order: Ints) -> NodeOutcome:
     """Each unit that fits, in this order of slots."""
     reprieve = _Reprieve(tenants, charges, left)
     reprieve.put_back(order)
@@ -133,13 +135,13 @@ def slots_of(tenants: Tenants) -> Ints:
 # --- in which order ------------------------------------------------------------------------------
 
 
-def first_to_last(tenants: Tenants, charges: Charges) -> Ints:
+def first_to_last(tenants: Tenants, charges: TenantCharges) -> Ints:
     """[turn, node] the slots in which units are tried, as long as none is reprieved."""
     breaks = charges.breaks(charges.going)
     return np.lexsort((np.where(breaks, -charges.alone, 0), ~breaks, ~tenants.there), axis=0)
 
 
-def first_to_last_in_order(tenants: Tenants, charges: Charges, place: Ints) -> Ints:
+def first_to_last_in_order(tenants: Tenants, charges: TenantCharges, place: Ints) -> Ints:
     """The same, if budgets are charged in the order of the places [slot, node], and not jointly."""
     breaks, everywhere = np.zeros(tenants.table.shape, np.bool_), np.arange(len(tenants.nodes))
     rest = charges.allowed.copy()

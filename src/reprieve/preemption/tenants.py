@@ -91,7 +91,7 @@ def asked(ask: Ask) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Charges:
+class TenantCharges:
     """What the budgets are charged with if tenants go. Each node has accounts of its own.
 
     A unit that goes takes its pods on other nodes along, and they are charged too.
@@ -131,11 +131,11 @@ class Charges:
         return sums
 
 
-def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> Charges:
+def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> TenantCharges:
     width, shape = len(accounts.stocks), tenants.table.shape
     if not width:
         none = np.zeros((0, *shape), np.int64)
-        return Charges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
+        return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
     unit = units.of_pod[accounts.pods]
     running = unit != NOWHERE
     share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
@@ -155,7 +155,7 @@ def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> Charges:
     beyond = np.zeros(len(tenants.nodes), np.bool_)
     beyond[node[times > most]] = True
     going = np.bincount(account, pods[entry], len(keys) + 1).astype(np.int64)
-    return Charges(
+    return TenantCharges(
         nodes=np.append(keys // width, 0),
         allowed=np.append(accounts.allowances()[keys % width], _UNLIMITED),
         going=going,
