@@ -19,6 +19,7 @@ from benchmarks.workloads import (
     looping,
     meanwhile,
     observing,
+    page_readers,
     placing,
     preempting,
     preemptors,
@@ -51,6 +52,10 @@ def check(run: Run, count: int) -> None:
     assert min(run.wall_ms) > 0
     assert run.per_second > 0
     assert run.rss_mb > 1
+
+
+def test_pods_are_placed_while_readers_follow_the_page() -> None:
+    check(page_readers.measure(nodes=8, readers=3, stalled=1, pods=10), 10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
