@@ -72,10 +72,13 @@ def _preempting() -> Iterator[Case]:
         )
         for variant, how in variants.items():
             yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", {**size, "variant": variant})
-    # At the sizes above this would take minutes: the rule is checked again for each pod that is reprieved.
-    small: Arguments = {"nodes": 100, "pods": 20, "variant": "anti-affinity"}
-    about = "a gang of 20 preempts on 100 full nodes; it refuses every other pod on its nodes"
-    yield Case("G100-anti-affinity", about, "preempting", small)
+    for variant, how in (
+        ("spread-all", "it spreads over zones among all pods"),
+        ("anti-affinity", "it refuses every other pod on its nodes"),
+    ):
+        small: Arguments = {"nodes": 1000, "pods": 20, "variant": variant}
+        about = f"a gang of 20 preempts on 1000 full nodes; {how}"
+        yield Case(f"G1000-{variant}", about, "preempting", small)
 
 
 def _crowded() -> Iterator[Case]:
@@ -83,8 +86,10 @@ def _crowded() -> Iterator[Case]:
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
         ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
         ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
+        ("H1000-gang-hopeless", 64, 20000, "SetCondition", "a gang of 64 pods of 20 cpu is refused"),
         ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
         ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
+        ("H5000-gang-hopeless", 64, 40000, "SetCondition", "a gang of 64 pods of 40 cpu is refused"),
     ):
         world = name.partition("-")[0]
         arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}

@@ -39,7 +39,8 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial
+from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit, UnitKind
 
 _NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
@@ -52,10 +53,12 @@ def begun_in(
     """All units that may be evicted there, and where the demand is placed without them."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
-    local = units.listed(touching[allowed[touching]])
-    planning = Planning(question, domain, takeable, tuple(local), by_room)
-    placement = planning.place(local) if local else None
-    return None if placement is None else (planning, placement)
+    local = touching[allowed[touching]]
+    planning = Planning(question, domain, takeable, (), by_room)
+    placement = planning.place_without(units.pods_of(local)) if len(local) else None
+    if placement is None:
+        return None  # before the units are listed: there may be tens of thousands
+    return replace(planning, local=tuple(units.listed(local))), placement
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
@@ -84,7 +87,10 @@ class Planning:
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        question, pods = self.question, _pods_of(gone)
+        return self.place_without(_pods_of(gone))
+
+    def place_without(self, pods: Ints) -> Placement | None:
+        question = self.question
         if self.by_room:
             there = Placement((int(self.domain.nodes.argmax()),))
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
@@ -257,8 +263,10 @@ class Planning:
     def kinder_to_budgets(self, plan: Plan) -> Plan:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
         counting = self._counting(self.local)
+        if len(self.question.demand.pods) == 1:
+            return plan
         harmless = [unit for unit in self.local if not counting.broken([unit])]
-        placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
+        placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
@@ -418,8 +426,7 @@ class Planning:
         used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for node in placement.nodes if node != NOWHERE]] = True
         pods = used[question.view.where] | self.takeable.matter
-        for stock in self.takeable.accounts.stocks:
-            pods |= stock.pods
+        pods[self.takeable.accounts.pods] = True
         at_risk = units.with_any(pods).tolist()
         return [unit for unit in taken if at_risk[unit.number]]
 
@@ -484,7 +491,8 @@ class _Below:
 def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
     """In which order units are put back, as long as none is reprieved."""
     breakers = counting.first_chance([u for u in units if counting.breaks(u)])
-    return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
+    first = {u.number for u in breakers}
+    return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
