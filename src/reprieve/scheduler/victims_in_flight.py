@@ -44,6 +44,8 @@ def _candidates(question: Question, now: float, in_flight: Ints) -> list[Plan] |
         found = candidates(_unimproved(_evicting_only(question, in_flight)), now)
         if not isinstance(found, NoPlan):
             return list(map(_unproved, found))
+    # What is remembered of a plan does not say on which victims in flight it counts.
+    question, emptied = _undeferred(question), _undeferred(emptied)
     found = candidates(emptied, now)
     if not isinstance(found, NoPlan):
         found = candidates(_unimproved(_as_planned(question, best(question, found), gone)), now)
@@ -63,8 +65,12 @@ def _may_be_enough(question: Question, emptied: Question, gone: Ints) -> bool:
     return bool(survey(ask, demand.constraints, demand.allowed).feasible.any())
 
 
+def _undeferred(question: Question) -> Question:
+    return replace(question, policy=replace(question.policy, deferral=None))
+
+
 def _unimproved(question: Question) -> Question:
-    return replace(question, policy=replace(question.policy, improving=not_at_all))
+    return replace(question, policy=replace(question.policy, improving=not_at_all, deferral=None))
 
 
 def _unproved(plan: Plan) -> Plan:
