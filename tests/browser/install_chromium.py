@@ -38,7 +38,7 @@ def main() -> int:
     if installed():
         return 0
     print(
-        f"no browser: none of {', '.join(NAMES)} is on the PATH, and apt-get cannot install {PACKAGES[0]} here "
+        f"no browser: none of {', '.join(NAMES)} is on the PATH, and apt-get cannot install one here "
         "(it needs Debian or Ubuntu, root, and a mirror); the browser tests need one",
         file=sys.stderr,
     )

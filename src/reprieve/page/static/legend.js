@@ -1,0 +1,18 @@
+// What do colours and signs mean? One line above the map.
+
+import { h } from "./dom.js";
+import { number } from "./words.js";
+
+/** @param {ReturnType<import("./bands.js").scaleOf>} scale */
+export function legendOf(scale) {
+  const bands = scale.legend.map(({ level, from, to }) =>
+    h("li", {}, h("span", { class: `swatch level-${level}` }), from === to ? number(from) : `${number(from)} to ${number(to)}`));
+  const signs = [
+    ["free", "free"],
+    ["leaving", "leaving"],
+    ["marked", "marked as victim"],
+    ["nominated", "nominated"],
+    ["cordoned", "cordoned"],
+  ].map(([name, words]) => h("li", {}, h("span", { class: `swatch ${name}` }), words));
+  return [h("li", { class: "title" }, "Priority"), ...bands, ...signs];
+}

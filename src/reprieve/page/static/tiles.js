@@ -1,0 +1,205 @@
+// How does a tile look? Drawing on a canvas, and nothing else: what is drawn comes as arguments.
+
+import { blocksOf, shownResource, sumsOf } from "./bands.js";
+import { MEMBER, SPARED, VICTIM } from "./emphasis.js";
+import { LEAVING, MARKED } from "./words.js";
+
+const SINGLE_PODS = 26; // from this size on, a tile has a block for each pod
+const SIGNS = 12; // below, a colour alone has to do: the lens and the table have the words
+const DIMMED = 0.2;
+
+/**
+ * @typedef {object} Scene what all tiles have in common
+ * @property {import("./picture.js").Picture} picture
+ * @property {ReturnType<import("./bands.js").scaleOf>} scale
+ * @property {string} resource the chosen one
+ * @property {import("./emphasis.js").Emphasis | null} emphasis
+ * @property {ReturnType<import("./colours.js").coloursOf>} colours
+ */
+
+/** @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {import("./layout.js").Tile} tile */
+export function drawTile(pen, scene, tile) {
+  const { size, x, y } = tile;
+  const lit = scene.emphasis === null || tile.nodes.some((name) => scene.emphasis.nodes.has(name));
+  pen.globalAlpha = lit ? 1 : DIMMED;
+  pen.fillStyle = scene.colours.free;
+  pen.fillRect(x, y, size, size);
+  if (tile.nodes.length === 1) drawNode(pen, scene, tile, scene.picture.nodes.get(tile.nodes[0]));
+  else drawMany(pen, scene, tile);
+  pen.globalAlpha = 1;
+}
+
+/** Erases a tile with the ring that a cursor may have drawn around it. */
+export function eraseTile(pen, scene, tile, gap) {
+  const rim = Math.min(3, gap / 2);
+  pen.clearRect(tile.x - rim, tile.y - rim, tile.size + 2 * rim, tile.size + 2 * rim);
+}
+
+export function drawRing(pen, tile, colour, gap) {
+  const out = Math.min(2.5, gap / 2);
+  pen.strokeStyle = colour;
+  pen.lineWidth = Math.min(2, gap - 0.5);
+  pen.strokeRect(tile.x - out + 0.5, tile.y - out + 0.5, tile.size + 2 * out - 1, tile.size + 2 * out - 1);
+}
+
+function drawNode(pen, scene, tile, node) {
+  if (node === undefined) return;
+  const row = shownResource(scene.picture.resources, node.allocatable, scene.resource);
+  const total = node.allocatable[row];
+  const pods = scene.picture.podsOn(node.name);
+  if (tile.size >= SINGLE_PODS || (scene.emphasis !== null && scene.emphasis.nodes.has(node.name))) {
+    drawBlocks(pen, scene, tile, blocksOf(pods, row, total));
+  } else drawSums(pen, scene, tile, sumsOf(pods, row, scene.scale), total);
+  if (!node.ready || node.cordoned) drawClosed(pen, scene, tile, node);
+  const coming = scene.emphasis?.placed.get(node.name) ?? 0;
+  if (coming || (scene.emphasis === null && scene.picture.nominatedTo(node.name).size)) drawNominated(pen, scene, tile);
+}
+
+function drawMany(pen, scene, tile) {
+  const sums = { levels: new Float64Array(scene.colours.levels.length), leaving: 0, marked: 0 };
+  let total = 0;
+  let nominated = false;
+  for (const name of tile.nodes) {
+    const node = scene.picture.nodes.get(name);
+    if (node === undefined) continue;
+    const row = shownResource(scene.picture.resources, node.allocatable, scene.resource);
+    total += node.allocatable[row] ?? 0;
+    sumsOf(scene.picture.podsOn(name), row, scene.scale, sums);
+    nominated ||= scene.picture.nominatedTo(name).size > 0;
+  }
+  drawSums(pen, scene, tile, sums, total);
+  if (nominated) drawNominated(pen, scene, tile);
+}
+
+/** One block for each pod, from the bottom up. */
+function drawBlocks(pen, scene, tile, blocks) {
+  const { x, size, y } = tile;
+  const seam = size >= SINGLE_PODS ? 1 : 0;
+  const alpha = pen.globalAlpha;
+  let filled = 0;
+  for (const { pod, share } of blocks) {
+    const bottom = y + size - Math.round(filled * size);
+    filled = Math.min(1, filled + share);
+    const top = y + size - Math.round(filled * size);
+    const height = Math.max(1, bottom - top - seam);
+    const role = scene.emphasis?.roles.get(pod.uid);
+    pen.globalAlpha = scene.emphasis !== null && role === undefined ? alpha * 0.35 : alpha;
+    pen.fillStyle = scene.colours.levels[scene.scale.of(pod.priority)];
+    pen.fillRect(x, bottom - height, size, height);
+    if (role === VICTIM || pod.state === LEAVING) drawCrossed(pen, scene, x, bottom - height, size, height);
+    else if (pod.state === MARKED) drawMarked(pen, scene, x, bottom - height, size, height);
+    if (role === SPARED) drawSpared(pen, scene, x, bottom - height, size, height);
+    if (role === MEMBER) drawMember(pen, scene, x, bottom - height, size, height);
+  }
+  pen.globalAlpha = alpha;
+}
+
+/** Hatched in the colour of leaving: lines as well as colour. */
+function drawCrossed(pen, scene, x, y, width, height) {
+  pen.fillStyle = scene.colours.leaving;
+  if (width < SIGNS || height < 4) {
+    pen.fillRect(x, y, width, height);
+    return;
+  }
+  pen.save();
+  pen.beginPath();
+  pen.rect(x, y, width, height);
+  pen.clip();
+  pen.strokeStyle = scene.colours.leaving;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (let start = x - height; start < x + width; start += 6) {
+    pen.moveTo(start, y + height);
+    pen.lineTo(start + height, y);
+  }
+  pen.stroke();
+  pen.strokeRect(x + 1, y + 1, width - 2, height - 2);
+  pen.restore();
+}
+
+/** A corner: it will be evicted, and still runs. */
+function drawMarked(pen, scene, x, y, width, height) {
+  const side = Math.min(width / 2, Math.max(3, height));
+  pen.fillStyle = scene.colours.leaving;
+  pen.beginPath();
+  pen.moveTo(x, y);
+  pen.lineTo(x + side, y);
+  pen.lineTo(x, y + Math.min(side, height));
+  pen.fill();
+}
+
+/** A round sign on a rim. */
+function drawSpared(pen, scene, x, y, width, height) {
+  pen.strokeStyle = scene.colours.spared;
+  pen.lineWidth = 2;
+  pen.strokeRect(x + 1, y + 1, width - 2, Math.max(1, height - 2));
+  if (height < 8 || width < SIGNS) return;
+  pen.fillStyle = scene.colours.spared;
+  pen.beginPath();
+  pen.arc(x + width / 2, y + height / 2, Math.min(4, height / 3), 0, 2 * Math.PI);
+  pen.fill();
+}
+
+function drawMember(pen, scene, x, y, width, height) {
+  pen.strokeStyle = scene.colours.accent;
+  pen.lineWidth = 2;
+  pen.strokeRect(x + 1, y + 1, width - 2, Math.max(1, height - 2));
+}
+
+/** Bands: one for each level of priority. */
+function drawSums(pen, scene, tile, sums, total) {
+  const { x, y, size } = tile;
+  if (!(total > 0)) return;
+  let filled = 0;
+  const band = (held, colour) => {
+    if (!(held > 0)) return;
+    const bottom = Math.round(filled * size);
+    filled = Math.min(1, filled + held / total);
+    const height = Math.max(1, Math.round(filled * size) - bottom);
+    pen.fillStyle = colour;
+    pen.fillRect(x, y + size - bottom - height, size, height);
+  };
+  for (let level = sums.levels.length - 1; level >= 0; level--) band(sums.levels[level], scene.colours.levels[level]);
+  band(sums.marked + sums.leaving, scene.colours.leaving);
+}
+
+/** A dashed frame: pods are to come. */
+function drawNominated(pen, scene, tile) {
+  pen.strokeStyle = scene.colours.nominated;
+  pen.lineWidth = tile.size >= SIGNS ? 2 : 1;
+  pen.setLineDash(tile.size >= SIGNS ? [4, 3] : [2, 1]);
+  const inset = pen.lineWidth / 2;
+  pen.strokeRect(tile.x + inset, tile.y + inset, tile.size - 2 * inset, tile.size - 2 * inset);
+  pen.setLineDash([]);
+}
+
+/** Cordoned: a bar across the top. Not ready: a cross over all of it. */
+function drawClosed(pen, scene, tile, node) {
+  const { x, y, size } = tile;
+  pen.strokeStyle = scene.colours.ink;
+  pen.lineWidth = size >= SINGLE_PODS ? 1.5 : 1;
+  if (node.ready) {
+    pen.fillStyle = scene.colours.ink;
+    pen.fillRect(x, y, size, Math.max(1, Math.round(size / 16)));
+    return;
+  }
+  pen.beginPath();
+  pen.moveTo(x + 1, y + 1);
+  pen.lineTo(x + size - 1, y + size - 1);
+  pen.moveTo(x + size - 1, y + 1);
+  pen.lineTo(x + 1, y + size - 1);
+  pen.stroke();
+}
+
+/** The head of a pool: its name, and how full it is. */
+export function drawHead(pen, scene, head, words) {
+  pen.textBaseline = "alphabetic";
+  pen.font = `600 13px ${scene.colours.font}`;
+  pen.fillStyle = scene.colours.ink;
+  pen.fillText(head.name, head.x, head.y + 16, head.width);
+  const beside = pen.measureText(head.name).width + 10;
+  if (head.width - beside < 40) return;
+  pen.font = `12px ${scene.colours.font}`;
+  pen.fillStyle = scene.colours.muted;
+  pen.fillText(words, head.x + beside, head.y + 16, head.width - beside);
+}
