@@ -355,7 +355,8 @@ def large(nodes: int = 5_000, pods: int = 50_000) -> World:
     keys = list(world.groups)
     for number in range(pods):
         node = world.nodes[names[number % len(names)]]
-        gpus = 1 if node.allocatable[2] and number % 11 else 0
+        turn = number // len(names)
+        gpus = int(turn < node.allocatable[2] and number % 11 > 0)
         key = keys[number % 200] if number % 3 == 0 else None
         priority = world.groups[key][1] if key else chance.choice((-10, 0, 0, 100, 500, 1000))
         name = f"{key}-{number}" if key else f"team-{number % 12}/job-{number}"

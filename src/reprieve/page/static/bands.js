@@ -65,12 +65,12 @@ export function sumsOf(pods, row, scale, into = { levels: new Float64Array(LEVEL
 
 /** Held and offered amounts of each resource on the nodes that are given. */
 export function usage(picture, nodes) {
-  return picture.resources.map((_, row) => {
-    let [held, offered] = [0, 0];
-    for (const node of nodes) {
-      offered += node.allocatable[row] ?? 0;
-      for (const pod of picture.podsOn(node.name)) if (pod.state !== DONE) held += pod.requests[row] ?? 0;
+  const sums = picture.resources.map(() => ({ held: 0, offered: 0 }));
+  for (const node of nodes) {
+    sums.forEach((sum, row) => { sum.offered += node.allocatable[row] ?? 0; });
+    for (const pod of picture.podsOn(node.name)) {
+      if (pod.state !== DONE) sums.forEach((sum, row) => { sum.held += pod.requests[row] ?? 0; });
     }
-    return { held, offered };
-  });
+  }
+  return sums;
 }

@@ -66,8 +66,8 @@ class ClusterView extends HTMLElement {
         h("span", { class: "joined" },
           h("button", { type: "button", "aria-label": "Smaller tiles", "aria-keyshortcuts": "-", onclick: () => this.zoom(-1) }, "−"),
           h("button", { type: "button", "aria-label": "Larger tiles", "aria-keyshortcuts": "+", onclick: () => this.zoom(1) }, "+")),
-        this.#tableButton, this.#legend),
-      h("div", { class: "hints" }, this.#note, this.#clear),
+        this.#tableButton, this.#clear, this.#note),
+      this.#legend,
       h("div", { class: "stage" }, this.#scroll, this.#lens),
       this.#table,
     );

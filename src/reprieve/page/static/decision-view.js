@@ -9,6 +9,7 @@ import { clock, costWords, moment, number, plural, shownKey, span, STATES } from
 const STAGES = ["nominated", "marking", "evicting", "draining", "ready"];
 const MOST_ROWS = 200;
 const MOST_NAMES = 8;
+const NUMERIC = new Set(["Priority", "Pods", "Count"]);
 
 class DecisionView extends HTMLElement {
   #tab = "victims-of";
@@ -22,7 +23,7 @@ class DecisionView extends HTMLElement {
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the decision" });
     const panels = parts(decision, picture, this);
     for (const { id, title, count } of panels) {
-      list.append(h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": id }, `${title} `, h("b", {}, number(count))));
+      list.append(h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": id }, title, count !== null && h("b", {}, ` ${number(count)}`)));
     }
     const focused = this.contains(document.activeElement) ? document.activeElement.id : "";
     const top = this.querySelector(".panels")?.scrollTop ?? 0;
@@ -98,13 +99,13 @@ function parts(decision, picture, view) {
     { id: "other-plans", title: "Other plans", count: otherPlans.length, content: planTable(otherPlans) },
     { id: "refused-nodes", title: "Nodes refused", count: refusedNodes.reduce((sum, { count }) => sum + count, 0), content: refusedTable(refusedNodes) },
   ];
-  if (decision.text) found.push({ id: "as-text", title: "Text", count: "", content: [h("pre", {}, decision.text)] });
+  if (decision.text) found.push({ id: "as-text", title: "Text", count: null, content: [h("pre", {}, decision.text)] });
   return found;
 }
 
 function table(columns, rows, none) {
   if (!rows.length) return [h("p", { class: "empty" }, none)];
-  return [h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS))),
+  return [h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "numeric" : null }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS))),
     rows.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(rows.length - MOST_ROWS)} more: Copy JSON has them all`)].filter(Boolean);
 }
 
@@ -137,13 +138,13 @@ function planTable(plans) {
     h("td", { class: "numeric" }, number(victimCount ?? victims.length)),
     h("td", {}, some(victims.map((one) => (typeof one === "string" ? one : shownKey(one.key))))),
     h("td", {}, text ?? criterion ?? "")));
-  return table(["Nodes", "Victims", "Would evict", "Lost by"], rows, "There was no other plan.");
+  return table(["Plan for", "Count", "Would evict", "Lost by"], rows, "There was no other plan.");
 }
 
 function refusedTable(refused) {
   const rows = refused.map(({ reason, count, examples = [] }) => h("tr", {},
     h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, some(examples, count))));
-  return table(["Why", "Nodes", "For example"], rows, "No node was refused.");
+  return table(["Why", "Count", "For example"], rows, "No node was refused.");
 }
 
 function some(names, count = names.length) {

@@ -41,7 +41,7 @@ function parts(report, panel) {
   return [
     pods.length
       ? h("table", {}, h("caption", {}, `${plural(pods.length, "running pod")}, and from which priority on each can be preempted`),
-        h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: name === "Priority" || name === "From" ? "numeric" : null }, name)))),
         h("tbody", {}, ...pods.slice(0, MOST_ROWS).map((pod) => row(pod, report.at, panel))))
       : h("p", { class: "empty" }, "No running pod can be preempted here."),
     pods.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(pods.length - MOST_ROWS)} more: choose a namespace`),
@@ -52,20 +52,25 @@ function parts(report, panel) {
 function row(pod, at, panel) {
   const { namespace, name, uid, priority, preemptableFrom = [], protections = [], budgets = [], unit, unitPods, openFrom } = pod;
   const first = preemptableFrom[0];
-  const shields = [...protections.map(words), ...budgets.map((one) => `budget ${words(one)}`),
-    unitPods > 1 ? `evicted with ${unit} (${plural(unitPods, "pod")})` : ""].filter(Boolean);
+  const shields = [...protections.map(protection), ...budgets.map(budget)];
   const when = openFrom ?? first?.at;
   return h("tr", {},
-    h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(panel, "choose-pod", uid) }, `${namespace}/${name}`)),
+    h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(panel, "choose-pod", uid) }, `${namespace}/${name}`),
+      unitPods > 1 && h("span", { class: "beside" }, `with ${unit} (${plural(unitPods, "pod")})`)),
     h("td", { class: "numeric" }, number(priority)),
     h("td", { class: "numeric" }, first ? number(first.priority) : "never"),
     h("td", {}, when && when !== at ? clock(Date.parse(when) / 1000) : first ? "now" : ""),
     h("td", {}, shields.length ? `◈ ${shields.join("; ")}` : "nothing"));
 }
 
-function words(one) {
-  if (typeof one === "string") return one;
-  return one.text ?? one.because?.text ?? one.name ?? one.code ?? JSON.stringify(one);
+function protection({ minimumPriority, until, priorityClasses = [], evictionLimitOf }) {
+  if (evictionLimitOf) return `eviction limit of ${evictionLimitOf}${until ? ` until ${clock(Date.parse(until) / 1000)}` : ""}`;
+  const classes = priorityClasses.length ? ` (${priorityClasses.join(", ")})` : "";
+  return `tolerates priorities below ${number(minimumPriority)}${classes} ${until ? `until ${clock(Date.parse(until) / 1000)}` : "while it runs"}`;
+}
+
+function budget({ name, disruptionsAllowed }) {
+  return `budget ${name} (${number(disruptionsAllowed)} allowed)`;
 }
 
 customElements.define("rp-exposure", ExposurePanel);

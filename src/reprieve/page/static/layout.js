@@ -7,6 +7,7 @@ const MARGIN = 16;
 const HEAD = 26;
 const BETWEEN = 14;
 const LEAST_COLUMNS = 4;
+const LABELLED = 54;
 
 /**
  * @typedef {{name: string, nodes: string[]}} Section
@@ -51,20 +52,23 @@ export function mostZoom(layout) {
   return layout.perTile > 1 ? SIZES.length : SIZES.indexOf(layout.size);
 }
 
+/** Large tiles have their node's name below them. */
+export const labelOf = (size) => (size >= LABELLED ? 15 : 0);
+
 export const gapOf = (size) => (size >= 46 ? 8 : size >= 26 ? 5 : size >= 15 ? 3 : 2);
 
 function placed(sections, width, size, perTile) {
   const gap = gapOf(size);
   const step = size + gap;
+  const down = step + labelOf(size);
   const columns = Math.max(LEAST_COLUMNS, Math.floor((width - 2 * MARGIN + gap) / step));
   const layout = { tiles: [], heads: [], height: 0, size, gap, perTile, tileOf: new Map(), columns: [] };
   let [x, y, rowHeight] = [MARGIN, MARGIN - 4, 0];
   sections.forEach((section, index) => {
     const count = Math.ceil(section.nodes.length / perTile);
     // Small sections stand side by side; a large one has rows of its own.
-    const wide = Math.min(columns, Math.max(LEAST_COLUMNS, count));
-    const narrow = count <= columns / 2;
-    const own = narrow ? Math.max(LEAST_COLUMNS, Math.min(wide, Math.ceil(count / 2))) : wide;
+    const rows = Math.max(count <= columns / 2 ? 2 : 1, Math.ceil(count / columns));
+    const own = Math.max(LEAST_COLUMNS, Math.ceil(count / rows));
     const taken = Math.max(own * step, 150);
     if (x > MARGIN && x + taken - gap > width - MARGIN) {
       [x, y, rowHeight] = [MARGIN, y + rowHeight + BETWEEN, 0];
@@ -76,13 +80,13 @@ function placed(sections, width, size, perTile) {
       for (const name of nodes) layout.tileOf.set(name, layout.tiles.length);
       layout.tiles.push({
         x: x + (tile % own) * step,
-        y: y + HEAD + Math.floor(tile / own) * step,
+        y: y + HEAD + Math.floor(tile / own) * down,
         size,
         section: index,
         nodes,
       });
     }
-    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * step);
+    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * down);
     x += taken + BETWEEN;
   });
   layout.height = y + rowHeight + MARGIN / 2;

@@ -10,9 +10,11 @@ export function legendOf(scale) {
   const signs = [
     ["free", "free"],
     ["leaving", "leaving"],
-    ["marked", "marked as victim"],
+    ["marked", "marked"],
     ["nominated", "nominated"],
+    ["spared", "spared"],
     ["cordoned", "cordoned"],
+    ["broken", "not ready"],
   ].map(([name, words]) => h("li", {}, h("span", { class: `swatch ${name}` }), words));
   return [h("li", { class: "title" }, "Priority"), ...bands, ...signs];
 }

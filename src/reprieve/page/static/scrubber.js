@@ -58,8 +58,8 @@ class Scrubber extends HTMLElement {
   }
 
   #slide() {
-    this.#stop();
     const at = this.#history.from + Number(this.#slider.value);
+    this.#stop();
     tell(this, "go-to", at >= this.#history.to - 1 ? null : at);
   }
 

@@ -2,11 +2,12 @@
 
 import { blocksOf, shownResource, sumsOf } from "./bands.js";
 import { MEMBER, SPARED, VICTIM } from "./emphasis.js";
+import { labelOf } from "./layout.js";
 import { LEAVING, MARKED } from "./words.js";
 
 const SINGLE_PODS = 26; // from this size on, a tile has a block for each pod
 const SIGNS = 12; // below, a colour alone has to do: the lens and the table have the words
-const DIMMED = 0.2;
+const DIMMED = 0.3;
 
 /**
  * @typedef {object} Scene what all tiles have in common
@@ -26,13 +27,24 @@ export function drawTile(pen, scene, tile) {
   pen.fillRect(x, y, size, size);
   if (tile.nodes.length === 1) drawNode(pen, scene, tile, scene.picture.nodes.get(tile.nodes[0]));
   else drawMany(pen, scene, tile);
+  if (labelOf(size)) drawLabel(pen, scene, tile);
   pen.globalAlpha = 1;
+}
+
+function drawLabel(pen, scene, tile) {
+  pen.font = `11px ${scene.colours.font}`;
+  pen.fillStyle = scene.colours.muted;
+  pen.textBaseline = "alphabetic";
+  const name = tile.nodes[0];
+  const fits = pen.measureText(name).width <= tile.size + 4;
+  // The end of a name tells nodes of one pool apart.
+  pen.fillText(fits ? name : `…${name.slice(-Math.floor(tile.size / 7))}`, tile.x, tile.y + tile.size + 14, tile.size + 4);
 }
 
 /** Erases a tile with the ring that a cursor may have drawn around it. */
 export function eraseTile(pen, scene, tile, gap) {
   const rim = Math.min(3, gap / 2);
-  pen.clearRect(tile.x - rim, tile.y - rim, tile.size + 2 * rim, tile.size + 2 * rim);
+  pen.clearRect(tile.x - rim, tile.y - rim, tile.size + 2 * rim, tile.size + 2 * rim + labelOf(tile.size));
 }
 
 export function drawRing(pen, tile, colour, gap) {
@@ -119,7 +131,7 @@ function drawCrossed(pen, scene, x, y, width, height) {
 
 /** A corner: it will be evicted, and still runs. */
 function drawMarked(pen, scene, x, y, width, height) {
-  const side = Math.min(width / 2, Math.max(3, height));
+  const side = Math.min(16, width / 2, Math.max(3, height));
   pen.fillStyle = scene.colours.leaving;
   pen.beginPath();
   pen.moveTo(x, y);
@@ -176,8 +188,6 @@ function drawNominated(pen, scene, tile) {
 /** Cordoned: a bar across the top. Not ready: a cross over all of it. */
 function drawClosed(pen, scene, tile, node) {
   const { x, y, size } = tile;
-  pen.strokeStyle = scene.colours.ink;
-  pen.lineWidth = size >= SINGLE_PODS ? 1.5 : 1;
   if (node.ready) {
     pen.fillStyle = scene.colours.ink;
     pen.fillRect(x, y, size, Math.max(1, Math.round(size / 16)));
@@ -188,7 +198,12 @@ function drawClosed(pen, scene, tile, node) {
   pen.lineTo(x + size - 1, y + size - 1);
   pen.moveTo(x + size - 1, y + 1);
   pen.lineTo(x + 1, y + size - 1);
-  pen.stroke();
+  // Two strokes: one of them is seen on any band.
+  for (const [colour, width] of [[scene.colours.panel, 4], [scene.colours.ink, 1.5]]) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = size >= SINGLE_PODS ? width : width / 2;
+    pen.stroke();
+  }
 }
 
 /** The head of a pool: its name, and how full it is. */

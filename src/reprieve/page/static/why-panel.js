@@ -5,6 +5,7 @@ import { copyButton } from "./clipboard.js";
 import { h, tell } from "./dom.js";
 
 const KINDS = { pod: "Pod", group: "PodGroup", decision: "Decision" };
+const SOURCES = { WhatIf: "what-if now", Object: "cluster now", Event: "event", Condition: "condition", Decision: "decision" };
 const DECISION = /\bd-[0-9a-f]+\b/;
 
 class WhyPanel extends HTMLElement {
@@ -48,14 +49,23 @@ class WhyPanel extends HTMLElement {
   }
 
   #parts(kind, key, answer) {
-    const words = answer.text ?? JSON.stringify(answer, null, 2);
-    const [first, ...rest] = words.trim().split("\n");
+    const [first, ...rest] = (answer.text ?? "").trim().split("\n");
     const command = kind === "decision" ? `reprieve why ${key}` : `reprieve why ${KINDS[kind].toLowerCase()}/${key.split("/")[1]} -n ${key.split("/")[0]}`;
     return [
       h("p", { class: "lead" }, ...linked(first, this)),
-      h("pre", {}, ...linked(rest.join("\n").replace(/^\n/, ""), this)),
+      ...(answer.statements ? this.#reasons(answer) : [h("pre", {}, ...linked(rest.join("\n").replace(/^\n/, ""), this))]),
       h("div", { class: "bar" }, copyButton("Copy as CLI", () => command), copyButton("Copy JSON", () => JSON.stringify(answer, null, 2))),
     ];
+  }
+
+  #reasons({ statements, remedies = [], notes = [] }) {
+    return [
+      h("dl", { class: "statements" }, ...statements.map(({ topic, text, source }) => h("div", {},
+        h("dt", {}, topic), h("dd", {}, ...linked(text, this), h("span", { class: "source" }, SOURCES[source] ?? source))))),
+      remedies.length > 0 && h("h3", {}, "What would help, least effort first"),
+      remedies.length > 0 && h("ol", {}, ...remedies.map(({ text, how }) => h("li", {}, ...linked(text, this), how && h("span", { class: "how" }, how)))),
+      ...notes.map((note) => h("p", { class: "source" }, note)),
+    ].filter(Boolean);
   }
 }
 
