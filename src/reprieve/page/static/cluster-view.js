@@ -344,7 +344,7 @@ class ClusterView extends HTMLElement {
     if (nodes.length === 1) return tell(this, "choose-node", nodes[0]);
     this.#pinned = nodes;
     this.#showLens();
-    this.#lens.querySelector("button")?.focus();
+    this.#lens.takeFocus();
   }
 
   #key(event) {
@@ -355,7 +355,7 @@ class ClusterView extends HTMLElement {
     } else if (event.key === "Enter" && this.#cursor >= 0) {
       event.preventDefault();
       this.#pinTile(this.#cursor);
-      this.#lens.querySelector(".pod, .link, .close")?.focus();
+      this.#lens.takeFocus();
     }
   }
 

@@ -1,6 +1,7 @@
 // What did the scheduler decide? Newest first; a row leads to the decision's own view.
 
 import { h, keyed, setText, tell } from "./dom.js";
+import { roving } from "./roving.js";
 import { minute, moment, number, plural, shownKey } from "./words.js";
 
 const MOST_ROWS = 150;
@@ -15,6 +16,7 @@ class DecisionList extends HTMLElement {
     h("option", { value: "refused" }, "that refuse"));
   #count = h("span", { class: "count" });
   #list = h("ol", { class: "decisions" });
+  #settle = roving(this.#list, "button");
   #more = h("button", { type: "button", class: "more", onclick: () => { this.#shown += MOST_ROWS; this.#render(); } }, "Show more");
   #empty = h("p", { class: "empty" }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here.");
 
@@ -54,6 +56,7 @@ class DecisionList extends HTMLElement {
     this.#empty.hidden = wanted.length > 0;
     this.#more.hidden = wanted.length <= this.#shown;
     keyed(this.#list, wanted.slice(0, this.#shown), ({ id }) => id, (decision, there) => this.#row(decision, there));
+    this.#settle();
   }
 
   #row(decision, there) {
@@ -75,7 +78,7 @@ function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }
   return [
     h("span", { class: "first" },
       h("time", { title: moment(time, now) }, minute(time)),
-      h("strong", {}, shownKey(demand.key)),
+      h("strong", {}, shownKey(demand.key, demand.uid)),
       demand.pods > 1 && h("span", { class: "pods" }, `×${number(demand.pods)}`),
       h("span", { class: "priority" }, number(demand.priority))),
     h("span", { class: "second" }, pill(outcome, stage, ended), h("span", {}, counts), h("code", {}, id)),
@@ -86,7 +89,9 @@ function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }
 /** How far it is, as a sign and a word. */
 export function pill(outcome, stage, ended) {
   if (outcome === "refused") return h("span", { class: "pill refused" }, "⊘ refused");
+  if (outcome === "error") return h("span", { class: "pill active" }, "▲ error");
   if (stage === "ended") return h("span", { class: "pill ended" }, `✓ ${ended ?? "ended"}`);
+  if (outcome === "waiting" || outcome === "improving") return h("span", { class: "pill nominated" }, `◌ ${outcome}`);
   return h("span", { class: "pill active" }, `● ${stage ?? outcome}`);
 }
 

@@ -3,6 +3,7 @@
 import { copyButton } from "./clipboard.js";
 import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
+import { unitOf } from "./picture.js";
 import { tabs } from "./tabs.js";
 import { clock, costWords, moment, number, plural, shownKey, span, STATES } from "./words.js";
 
@@ -56,7 +57,7 @@ function head(view, decision, now) {
   return h("div", { class: "head" },
     h("h2", { tabindex: "-1" }, `Decision ${id}`),
     pill(outcome, stage, ended),
-    h("p", {}, h("strong", {}, `${demand.kind} ${shownKey(demand.key)}`), ` · priority ${number(demand.priority)} · ${plural(demand.pods, "pod")} · `,
+    h("p", {}, h("strong", {}, `${demand.kind} ${shownKey(demand.key, demand.uid)}`), ` · priority ${number(demand.priority)} · ${plural(demand.pods, "pod")} · `,
       h("time", {}, moment(time, now))),
     h("div", { class: "copies" },
       copyButton("Copy as CLI", () => cli ?? `reprieve why ${id}`),
@@ -110,11 +111,11 @@ function table(columns, rows, none) {
 }
 
 function victimTable(victims, picture, view) {
-  const rows = victims.map(({ key, uid, node, priority, group, state }) => {
+  const rows = victims.map(({ key, uid, node, priority, group }) => {
     const now = picture.pods.get(uid)?.state;
-    const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now ?? state];
+    const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now];
     return h("tr", {},
-      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(key))),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(key, uid))),
       h("td", {}, h("span", { class: `state state-${name}` }, `${sign} ${name}`)),
       h("td", {}, node ? h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-node", node) }, node) : ""),
       h("td", { class: "numeric" }, number(priority)),
@@ -124,8 +125,8 @@ function victimTable(victims, picture, view) {
 }
 
 function sparedTable(spared, view) {
-  const rows = spared.map(({ unit, key, pods, priority, reason }) => h("tr", {},
-    h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-unit", unit ?? `Pod/${key}`) }, unit ?? shownKey(key))),
+  const rows = spared.map((one) => [unitOf(one), one]).map(([unit, { pods, priority, reason }]) => h("tr", {},
+    h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-unit", unit) }, unit)),
     h("td", { class: "numeric" }, number(pods ?? 1)),
     h("td", { class: "numeric" }, priority === undefined || priority === null ? "" : number(priority)),
     h("td", {}, `◉ ${reason ?? ""}`)));
@@ -133,9 +134,9 @@ function sparedTable(spared, view) {
 }
 
 function planTable(plans) {
-  const rows = plans.map(({ nodes = [], victims = [], victimCount, text, criterion }) => h("tr", {},
+  const rows = plans.map(({ nodes = [], victims = [], victimCount, pods, text, criterion }) => h("tr", {},
     h("th", { scope: "row" }, some(nodes)),
-    h("td", { class: "numeric" }, number(victimCount ?? victims.length)),
+    h("td", { class: "numeric" }, number(victimCount ?? pods ?? victims.length)),
     h("td", {}, some(victims.map((one) => (typeof one === "string" ? one : shownKey(one.key))))),
     h("td", {}, text ?? criterion ?? "")));
   return table(["Plan for", "Count", "Would evict", "Lost by"], rows, "There was no other plan.");
@@ -143,7 +144,7 @@ function planTable(plans) {
 
 function refusedTable(refused) {
   const rows = refused.map(({ reason, count, examples = [] }) => h("tr", {},
-    h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, some(examples, count))));
+    h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, examples.length ? some(examples, count) : "")));
   return table(["Why", "Count", "For example"], rows, "No node was refused.");
 }
 

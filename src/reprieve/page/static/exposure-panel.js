@@ -19,7 +19,7 @@ class ExposurePanel extends HTMLElement {
 
   prepare(client, picture) {
     this.#client = client;
-    const names = new Set([...picture.pods.values()].map(({ key }) => key?.split("/")[0]).filter(Boolean));
+    const names = new Set([...picture.pods.values()].map(({ key }) => key.split("/")[0]).filter(Boolean));
     const chosen = this.#namespace.value;
     this.#namespace.replaceChildren(h("option", { value: "" }, "all namespaces"), ...[...names].sort(byName).map((name) => h("option", { value: name }, name)));
     this.#namespace.value = names.has(chosen) ? chosen : "";

@@ -20,11 +20,11 @@ export function find(picture, text, most = 40) {
 
 function* candidates(picture) {
   for (const { id, demand } of [...picture.decisions.values()].reverse()) {
-    yield { kind: "decision", key: `${id} ${demand.key ?? ""}`, id, words: `decision for ${demand.key ?? "a hidden demand"}` };
+    yield { kind: "decision", key: `${id} ${demand.key ?? ""}`, id, words: `decision for ${demand.key || "a hidden demand"}` };
   }
   for (const { name, pool } of picture.nodes.values()) yield { kind: "node", key: name, id: name, words: `node in ${pool}` };
-  for (const { key, priority } of picture.groups.values()) if (key !== null) yield { kind: "group", key, id: key, words: `group, priority ${priority}` };
+  for (const { key, priority } of picture.groups.values()) yield { kind: "group", key, id: key, words: priority === null ? "group" : `group, priority ${priority}` };
   for (const { key, uid, node, priority } of picture.pods.values()) {
-    if (key !== null) yield { kind: "pod", key, id: uid, words: node === null ? `pending, priority ${priority}` : `pod on ${node}, priority ${priority}` };
+    yield { kind: "pod", key: key || uid, id: uid, words: node === null ? `pending, priority ${priority}` : `pod on ${node}, priority ${priority}` };
   }
 }

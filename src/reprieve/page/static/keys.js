@@ -18,7 +18,7 @@ class Keys extends HTMLElement {
     this.#dialog.replaceChildren(
       h("h2", {}, "Keys"),
       h("dl", {}, ...bindings.map(({ keys, words }) => h("div", {}, h("dt", {}, ...keys.map((key) => h("kbd", {}, key === "Escape" ? "Esc" : key))), h("dd", {}, words))),
-        h("div", {}, h("dt", {}, h("kbd", {}, "←↑↓→")), h("dd", {}, "move on the map; Enter opens a node"))),
+        h("div", {}, h("dt", {}, h("kbd", {}, "←↑↓→")), h("dd", {}, "move on the map and in lists; Enter opens"))),
       h("form", { method: "dialog" }, h("button", { class: "primary" }, "Close")));
     document.addEventListener("keydown", (event) => this.#hear(event));
   }

@@ -14,9 +14,14 @@ class Lens extends HTMLElement {
     this.hidden = false;
     this.classList.toggle("pinned", pinned);
     const content = names.length === 1 ? node(this, scene, names[0], now) : several(this, scene, names);
-    const close = h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => tell(this, "close-lens") }, "✕");
+    const close = h("button", { type: "button", class: "close", "aria-label": "Close", "data-uid": "close", onclick: () => tell(this, "close-lens") }, "✕");
     this.replaceChildren(...(pinned ? [close] : []), ...content);
     if (focused !== undefined) this.querySelector(`[data-uid="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  /** Of its pods or nodes if it has any, or else of the button that closes it. */
+  takeFocus() {
+    (this.querySelector(".pod, .link") ?? this.querySelector(".close"))?.focus();
   }
 
   /** Beside a rectangle, within what holds the card. */
@@ -33,7 +38,7 @@ function node(lens, scene, name, now) {
   const { picture } = scene;
   const found = picture.nodes.get(name);
   if (found === undefined) return [h("p", {}, `${name} is gone`)];
-  const pods = [...picture.podsOn(name)].sort((a, b) => b.priority - a.priority || (shownKey(a.key) < shownKey(b.key) ? -1 : 1));
+  const pods = [...picture.podsOn(name)].sort((a, b) => b.priority - a.priority || (a.key < b.key ? -1 : 1));
   const state = [found.ready ? null : "not ready", found.cordoned ? "cordoned" : null].filter(Boolean).join(", ");
   return [
     h("h3", {}, name),
@@ -69,7 +74,7 @@ function podLine(lens, scene, pod, now) {
   return h("li", {},
     h("button", { type: "button", class: `pod state-${name}`, "data-uid": pod.uid, onclick: () => tell(lens, "choose-pod", pod.uid) },
       h("span", { class: `sign level-${scene.scale.of(pod.priority)} state-${name}`, "aria-hidden": "true" }, sign),
-      h("span", { class: "name" }, shownKey(pod.key)),
+      h("span", { class: "name" }, shownKey(pod.key, pod.uid)),
       h("span", { class: "words" }, role && role !== "member" ? role : pod.state === 1 ? "" : `${name}${since}`),
       h("span", { class: "priority" }, pod.priority)));
 }
@@ -78,7 +83,7 @@ function comingLine(lens, scene, pod) {
   return h("li", {},
     h("button", { type: "button", class: "pod coming", "data-uid": pod.uid, onclick: () => tell(lens, "choose-pod", pod.uid) },
       h("span", { class: "sign nominated", "aria-hidden": "true" }, "◌"),
-      h("span", { class: "name" }, shownKey(pod.key)),
+      h("span", { class: "name" }, shownKey(pod.key, pod.uid)),
       h("span", { class: "words" }, "nominated"),
       h("span", { class: "priority" }, pod.priority)));
 }
@@ -93,7 +98,7 @@ function several(lens, scene, names) {
       const found = picture.nodes.get(name);
       const row = found ? shownResource(picture.resources, found.allocatable, scene.resource) : 0;
       const held = found ? blocksOf(picture.podsOn(name), row, found.allocatable[row]).reduce((sum, b) => sum + b.share, 0) : 0;
-      return h("li", {}, h("button", { type: "button", class: "link", onclick: () => tell(lens, "choose-node", name) }, name),
+      return h("li", {}, h("button", { type: "button", class: "link", "data-uid": name, onclick: () => tell(lens, "choose-node", name) }, name),
         h("span", {}, ` ${Math.round(held * 100)} % of ${shortResource(picture.resources[row])}`));
     })),
     names.length > MOST_NODES && h("p", { class: "note" }, `and ${names.length - MOST_NODES} more nodes: zoom in`),

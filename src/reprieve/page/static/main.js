@@ -14,7 +14,7 @@ import { Client, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
 import { Following } from "./following.js";
-import { Picture, podsOfUnit } from "./picture.js";
+import { membersOf, Picture, podsOfUnit, unitOf } from "./picture.js";
 import { showNumbers } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { theme } from "./theme.js";
@@ -32,6 +32,7 @@ class Page {
   #liveAt = 0; // when the live picture's time was told, on the browser's own clock
   #past = null; // the picture that the scrubber chose
   #decision = null;
+  #asked = 0;
   #selected = false;
   #due = 0;
   #historyDue = 0;
@@ -106,8 +107,9 @@ class Page {
   #lost(sentence, wait) {
     this.#connection("lost", sentence);
     const since = this.#live === null ? "" : ` What you see is of ${clock(this.#live.time)}.`;
+    const what = this.#live === null ? "Not connected yet" : "Connection lost";
     by("banner").replaceChildren(
-      h("span", {}, `Connection lost: ${sentence}.${since} ${wait > 1000 ? `Trying again in ${Math.round(wait / 1000)} s.` : "Trying again."}`),
+      h("span", {}, `${what}: ${sentence}.${since} ${wait > 1000 ? `Trying again in ${Math.round(wait / 1000)} s.` : "Trying again."}`),
       h("button", { type: "button", onclick: () => this.#following.retry() }, "Try now"));
   }
 
@@ -210,14 +212,14 @@ class Page {
   #choosePod(uid) {
     const pod = this.#shown.pods.get(uid);
     if (pod === undefined) return setText(by("announcements"), "This pod is gone.");
-    by("panel-why").propose("pod", shownKey(pod.key));
+    by("panel-why").propose("pod", pod.key);
     if (pod.group !== null) return this.#chooseGroup(pod.group, pod);
-    this.#emphasize(`Pod ${shownKey(pod.key)}, priority ${pod.priority}.`, { members: [uid] });
+    this.#emphasize(`Pod ${shownKey(pod.key, pod.uid)}, priority ${pod.priority}.`, { members: [uid] });
     if (pod.node !== null) this.#map.pin(pod.node);
   }
 
   #chooseGroup(key, chosen = null) {
-    const pods = [...this.#shown.podsOf(key)];
+    const pods = membersOf(this.#shown, key);
     const nodes = new Set(pods.map(({ node }) => node).filter(Boolean));
     if (chosen === null) by("panel-why").propose("group", key);
     this.#emphasize(`Group ${key}: ${plural(pods.length, "pod")} on ${plural(nodes.size, "node")}.`, { members: pods.map(({ uid }) => uid) });
@@ -230,19 +232,24 @@ class Page {
   }
 
   async #loadDecision(id, moves = false) {
+    const asked = ++this.#asked;
+    this.#list.choose(id);
     try {
-      this.#decision = await this.#client.decision(id);
+      const found = await this.#client.decision(id);
+      if (asked !== this.#asked) return; // another one was chosen meanwhile
+      this.#decision = { ...found, ...found.summary, victims: found.victims, spared: found.spared };
       this.#view.show(this.#decision, this.#shown, this.#now());
     } catch (error) {
+      if (asked !== this.#asked) return;
       this.#decision = null;
       this.#view.fail(id, sentenceOf(error));
     }
-    this.#list.choose(id);
     this.#emphasizeDecision();
     if (moves) history.replaceState(null, "", `#decision=${encodeURIComponent(id)}`);
   }
 
   #closeDecision() {
+    this.#asked += 1;
     this.#decision = null;
     this.#view.hidden = true;
     this.#list.choose(null);
@@ -254,7 +261,7 @@ class Page {
     this.#selected = false;
     if (this.#decision === null) return this.#map.emphasize(null);
     const { id, victims = [], spared = [], nodes = [], placements = [] } = this.#decision;
-    const beside = spared.flatMap(({ unit, key }) => podsOfUnit(this.#shown, unit ?? `Pod/${key}`)).map(({ uid }) => uid);
+    const beside = spared.flatMap((one) => podsOfUnit(this.#shown, unitOf(one))).map(({ uid }) => uid);
     const where = new Set([...nodes, ...victims.map(({ node }) => node).filter(Boolean)]);
     const title = `Decision ${id}: ${plural(victims.length, "victim")}, ${plural(spared.length, "unit")} spared, ${plural(where.size, "node")}.`;
     this.#map.emphasize(emphasis(title, this.#shown,

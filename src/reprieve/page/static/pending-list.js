@@ -2,6 +2,7 @@
 
 import { h, keyed, setText, tell } from "./dom.js";
 import { waiting } from "./pending.js";
+import { roving } from "./roving.js";
 import { number, plural, shownKey } from "./words.js";
 
 const MOST_ROWS = 100;
@@ -9,6 +10,7 @@ const MOST_ROWS = 100;
 class PendingList extends HTMLElement {
   #count = h("span", { class: "count" });
   #list = h("ol", { class: "pending" });
+  #settle = roving(this.#list, "button");
   #rest = h("p", { class: "note" });
   #empty = h("p", { class: "empty" }, "Nothing waits: every pod has a node.");
 
@@ -23,6 +25,7 @@ class PendingList extends HTMLElement {
     setText(this.#count, `${plural(picture.pending.size, "pod")} pending${groups ? `, in ${plural(groups, "group")} and ${number(found.length - groups)} alone` : ""}`);
     this.#empty.hidden = found.length > 0;
     keyed(this.#list, found.slice(0, MOST_ROWS), ({ key, group }) => `${group}/${key}`, (one, there) => this.#row(one, there));
+    this.#settle();
     setText(this.#rest, found.length > MOST_ROWS ? `and ${number(found.length - MOST_ROWS)} more of lower priority` : "");
   }
 

@@ -120,7 +120,7 @@ export class Picture {
     if (old !== undefined) this.#forget(old, changed);
     const pod = { key, uid, node, priority, group, requests, state, nominated, reason, since };
     this.pods.set(uid, pod);
-    if (key !== null) this.#byKey.set(key, pod);
+    if (key) this.#byKey.set(key, pod);
     if (isNew) changed.priorities = true;
     this.#priorities.set(priority, (this.#priorities.get(priority) ?? 0) + 1);
     if (node !== null) within(this.#byNode, node).add(pod);
@@ -162,13 +162,23 @@ function within(map, key) {
   return found;
 }
 
-/** The pods of a unit as decisions name it: "PodGroup/ns/name" or "Pod/ns/name". */
+/** The pods of a group, and of the groups below it. */
+export function membersOf(picture, key) {
+  const below = [...picture.groups.values()].filter(({ parent }) => parent === key);
+  return [...picture.podsOf(key), ...below.flatMap((group) => membersOf(picture, group.key))];
+}
+
+/** The pods of a unit as decisions name it: "PodGroup/ns/name", "CompositePodGroup/ns/name" or "Pod/ns/name". */
 export function podsOfUnit(picture, unit) {
   const cut = unit.indexOf("/");
   const [kind, key] = [unit.slice(0, cut), unit.slice(cut + 1)];
-  if (kind !== "Pod") return [...picture.podsOf(key)];
+  if (kind === "PodGroup") return membersOf(picture, key);
+  if (kind !== "Pod") return membersOf(picture, `${kind} ${key}`);
   const pod = picture.podByKey(key);
   return pod === null ? [] : [pod];
 }
+
+/** A spared unit's name, whichever way the document has it. */
+export const unitOf = ({ unit, kind = "Pod", key }) => unit ?? `${kind}/${key}`;
 
 export const isLeaving = (pod) => pod.state === LEAVING || pod.state === MARKED;

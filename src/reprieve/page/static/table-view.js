@@ -1,6 +1,7 @@
 // What does a drawing show, as a table? It stands beside every canvas: hidden from sight until it has the focus or is asked for.
 
 import { h, keyed, setText, tell } from "./dom.js";
+import { roving } from "./roving.js";
 import { number } from "./words.js";
 
 const PAGE = 50;
@@ -20,6 +21,7 @@ class TableView extends HTMLElement {
   #caption = h("caption");
   #head = h("tr");
   #body = h("tbody");
+  #settle = roving(this.#body, "button");
   #range = h("span", { class: "range" });
   #earlier = h("button", { type: "button", onclick: () => this.#turn(-1) }, "Previous");
   #later = h("button", { type: "button", onclick: () => this.#turn(1) }, "Next");
@@ -41,6 +43,7 @@ class TableView extends HTMLElement {
     const from = this.#page * PAGE;
     const rows = content.rows(from, Math.min(content.count, from + PAGE));
     keyed(this.#body, rows, (row) => String(row[0]), (row, there) => this.#row(row, there));
+    this.#settle();
     this.#pages.hidden = content.count <= PAGE;
     setText(this.#range, `${number(from + 1)} to ${number(from + rows.length)} of ${number(content.count)}`);
     this.#earlier.disabled = this.#page === 0;

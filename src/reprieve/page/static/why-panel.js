@@ -49,7 +49,7 @@ class WhyPanel extends HTMLElement {
   }
 
   #parts(kind, key, answer) {
-    const [first, ...rest] = (answer.text ?? "").trim().split("\n");
+    const [first, ...rest] = (answer.text ?? answer.headline ?? "").trim().split("\n");
     const command = kind === "decision" ? `reprieve why ${key}` : `reprieve why ${KINDS[kind].toLowerCase()}/${key.split("/")[1]} -n ${key.split("/")[0]}`;
     return [
       h("p", { class: "lead" }, ...linked(first, this)),

@@ -52,8 +52,8 @@ const trimmed = (value) => NUMBER.format(Math.round(value * 10) / 10);
 
 export const percent = (share) => `${Math.round(share * 100)} %`;
 
-/** A name that the server keeps from this reader has no key. */
-export const shownKey = (key) => key ?? "(name hidden)";
+/** A name that the server keeps from this reader is empty: its UID stands for it. */
+export const shownKey = (key, uid = null) => key || (uid ? `(hidden) ${uid}` : "(name hidden)");
 
 /** gpu-2 before gpu-10. */
 export const byName = new Intl.Collator("en", { numeric: true }).compare;
