@@ -137,7 +137,7 @@ def summary(number: int, **more: Any) -> Json:
         "demand": {"kind": "Pod", "key": "team-a/web", "priority": 1000, "pods": 1},
         "outcome": "preempting",
         "stage": "ended",
-        "ended": "served",
+        "ended": "RoomUsed",
         "victims": 1,
         "spared": 0,
         "why": "lowest highest priority",

@@ -2,7 +2,7 @@
 
 import { LEVELS } from "./bands.js";
 
-/** @returns {{levels: string[], ink: string, muted: string, free: string, line: string, panel: string, leaving: string,
+/** @returns {{levels: string[], ink: string, muted: string, free: string, line: string, panel: string, paper: string, font: string, leaving: string,
  *   nominated: string, spared: string, accent: string}} */
 export function coloursOf(element) {
   const style = getComputedStyle(element);
@@ -14,6 +14,7 @@ export function coloursOf(element) {
     free: read("--free"),
     line: read("--tile-line"),
     panel: read("--panel"),
+    paper: read("--paper"),
     leaving: read("--leaving"),
     nominated: read("--nominated"),
     spared: read("--spared"),

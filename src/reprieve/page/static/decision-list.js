@@ -2,9 +2,10 @@
 
 import { h, keyed, setText, tell } from "./dom.js";
 import { roving } from "./roving.js";
-import { minute, moment, number, plural, shownKey } from "./words.js";
+import { minute, moment, number, plural, shownKey, spaced } from "./words.js";
 
 const MOST_ROWS = 150;
+const GOOD = new Set(["RoomUsed", "PlacedElsewhere", "NoLongerNeeded"]);
 
 class DecisionList extends HTMLElement {
   #picture = null;
@@ -74,7 +75,7 @@ class DecisionList extends HTMLElement {
 }
 
 function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }, now) {
-  const counts = outcome === "refused" ? "" : [plural(victims, "victim"), spared ? `${number(spared)} spared` : ""].filter(Boolean).join(" · ");
+  const counts = [victims ? plural(victims, "victim") : "", spared ? `${number(spared)} spared` : ""].filter(Boolean).join(" · ");
   return [
     h("span", { class: "first" },
       h("time", { title: moment(time, now) }, minute(time)),
@@ -90,7 +91,7 @@ function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }
 export function pill(outcome, stage, ended) {
   if (outcome === "refused") return h("span", { class: "pill refused" }, "⊘ refused");
   if (outcome === "error") return h("span", { class: "pill active" }, "▲ error");
-  if (stage === "ended") return h("span", { class: "pill ended" }, `✓ ${ended ?? "ended"}`);
+  if (stage === "ended") return h("span", { class: "pill ended" }, `${GOOD.has(ended) ? "✓" : "–"} ${ended ? spaced(ended) : "ended"}`);
   if (outcome === "waiting" || outcome === "improving") return h("span", { class: "pill nominated" }, `◌ ${outcome}`);
   return h("span", { class: "pill active" }, `● ${stage ?? outcome}`);
 }

@@ -5,7 +5,7 @@ import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
 import { unitOf } from "./picture.js";
 import { tabs } from "./tabs.js";
-import { clock, costWords, moment, number, plural, shownKey, span, STATES } from "./words.js";
+import { clock, costWords, moment, number, plural, shownKey, spaced, span, STATES } from "./words.js";
 
 const STAGES = ["nominated", "marking", "evicting", "draining", "ready"];
 const MOST_ROWS = 200;
@@ -87,7 +87,7 @@ function quality({ why, cost, bound, proved, ended }) {
     why && h("div", {}, h("dt", {}, "Decided by"), h("dd", {}, why)),
     words && h("div", {}, h("dt", {}, "Cost"), h("dd", {}, words)),
     proof && h("div", {}, h("dt", {}, "Proof"), h("dd", {}, proof)),
-    ended && h("div", {}, h("dt", {}, "Ended"), h("dd", {}, ended)),
+    ended && h("div", {}, h("dt", {}, "Ended"), h("dd", {}, spaced(ended))),
   ].filter(Boolean);
   return lines.length ? h("dl", { class: "quality" }, ...lines) : "";
 }
@@ -111,7 +111,7 @@ function table(columns, rows, none) {
 }
 
 function victimTable(victims, picture, view) {
-  const rows = victims.map(({ key, uid, node, priority, group }) => {
+  const rows = victims.map(({ key, uid, node, priority, group, because, budgets = [] }) => {
     const now = picture.pods.get(uid)?.state;
     const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now];
     return h("tr", {},
@@ -119,9 +119,10 @@ function victimTable(victims, picture, view) {
       h("td", {}, h("span", { class: `state state-${name}` }, `${sign} ${name}`)),
       h("td", {}, node ? h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-node", node) }, node) : ""),
       h("td", { class: "numeric" }, number(priority)),
-      h("td", {}, group ?? "alone"));
+      h("td", {}, group ?? "alone"),
+      h("td", {}, [because, ...budgets.map((name) => `exceeds ${name}`)].filter(Boolean).join("; ")));
   });
-  return table(["Victim", "State", "Node", "Priority", "Evicted with"], rows, "No pod is evicted.");
+  return table(["Victim", "State", "Node", "Priority", "Evicted with", "Why"], rows, "No pod is evicted.");
 }
 
 function sparedTable(spared, view) {

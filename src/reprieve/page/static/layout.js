@@ -2,7 +2,7 @@
 
 import { byName } from "./words.js";
 
-const SIZES = [92, 76, 64, 54, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8];
+const SIZES = [240, 200, 165, 135, 110, 92, 76, 64, 54, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8];
 const MARGIN = 16;
 const HEAD = 26;
 const BETWEEN = 14;

@@ -6,6 +6,8 @@ import { labelOf } from "./layout.js";
 import { LEAVING, MARKED } from "./words.js";
 
 const SINGLE_PODS = 26; // from this size on, a tile has a block for each pod
+const NAMED = 110; // from this size on, a block has the name of its pod
+const LINE = 13;
 const SIGNS = 12; // below, a colour alone has to do: the lens and the table have the words
 const DIMMED = 0.3;
 
@@ -102,8 +104,27 @@ function drawBlocks(pen, scene, tile, blocks) {
     else if (pod.state === MARKED) drawMarked(pen, scene, x, bottom - height, size, height);
     if (role === SPARED) drawSpared(pen, scene, x, bottom - height, size, height);
     if (role === MEMBER) drawMember(pen, scene, x, bottom - height, size, height);
+    if (size >= NAMED && height >= LINE) drawName(pen, scene, pod, x, bottom - height, size, height);
   }
   pen.globalAlpha = alpha;
+}
+
+/** The end of a name tells pods of one workload apart, and the namespace is the same for most. */
+function drawName(pen, scene, pod, x, y, width, height) {
+  const name = pod.key.slice(pod.key.indexOf("/") + 1);
+  const most = Math.floor((width - 14) / 6.2);
+  const shown = name.length <= most ? name : `…${name.slice(1 - most)}`;
+  const middle = y + height / 2;
+  pen.font = `11px ${scene.colours.font}`;
+  pen.textBaseline = "middle";
+  const hatched = pod.state === LEAVING || scene.emphasis?.roles.get(pod.uid) === VICTIM;
+  if (hatched) {
+    pen.fillStyle = scene.colours.panel;
+    pen.fillRect(x + 5, middle - 7, pen.measureText(shown).width + 6, Math.min(14, height));
+  }
+  // The upper levels are far from the paper, and the lower ones near it, in either theme.
+  pen.fillStyle = !hatched && scene.scale.of(pod.priority) >= 3 ? scene.colours.paper : scene.colours.ink;
+  pen.fillText(shown, x + 8, middle + 0.5);
 }
 
 /** Hatched in the colour of leaving: lines as well as colour. */
@@ -148,7 +169,7 @@ function drawSpared(pen, scene, x, y, width, height) {
   if (height < 8 || width < SIGNS) return;
   pen.fillStyle = scene.colours.spared;
   pen.beginPath();
-  pen.arc(x + width / 2, y + height / 2, Math.min(4, height / 3), 0, 2 * Math.PI);
+  pen.arc(x + width - 10, y + height / 2, Math.min(4, height / 3), 0, 2 * Math.PI);
   pen.fill();
 }
 
