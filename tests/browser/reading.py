@@ -10,8 +10,10 @@ KNOWN = """(() => {
   const picture = document.querySelector("rp-cluster").picture;
   return {
     revision: picture.revision,
-    nodes: [...picture.nodes.values()].map((n) => [n.name, n.pool, n.zone, Number(n.ready), Number(n.cordoned), n.allocatable]),
-    pods: [...picture.pods.values()].map((p) => [p.key, p.uid, p.node, p.priority, p.group, p.requests, p.state, p.nominated, p.reason]),
+    nodes: [...picture.nodes.values()].map(
+      (n) => [n.name, n.pool, n.zone, Number(n.ready), Number(n.cordoned), n.allocatable]),
+    pods: [...picture.pods.values()].map(
+      (p) => [p.key, p.uid, p.node, p.priority, p.group, p.requests, p.state, p.nominated, p.reason]),
     groups: [...picture.groups.values()].map((g) => [g.key, g.priority, g.minCount, g.mode, g.parent]),
     decisions: [...picture.decisions.values()],
     onNodes: [...picture.nodes.keys()].flatMap((name) => [...picture.podsOn(name)].map((p) => [name, p.uid])),

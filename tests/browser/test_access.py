@@ -14,7 +14,8 @@ SHAPE_CONTRAST = 3.0
 
 def focused(page: Page) -> str:
     found: str = page.evaluate(
-        "(() => { const e = document.activeElement; return e.id || e.getAttribute('aria-label') || e.textContent.trim(); })()"
+        "(() => { const e = document.activeElement;"
+        " return e.id || e.getAttribute('aria-label') || e.textContent.trim(); })()"
     )
     return found
 
@@ -33,7 +34,8 @@ def test_a_screen_reader_meets_everything(page: Page) -> None:
 
 def test_the_table_beside_the_map_has_the_same_numbers(page: Page, world: World) -> None:
     rows = page.evaluate(
-        "[...document.querySelectorAll('rp-cluster rp-table tbody tr')].map((r) => [...r.children].map((c) => c.textContent))"
+        "[...document.querySelectorAll('rp-cluster rp-table tbody tr')]"
+        ".map((r) => [...r.children].map((c) => c.textContent))"
     )
     assert len(rows) == 50
     for name, pool, zone, state, pods, leaving, nominated, *free in rows:

@@ -16,12 +16,13 @@ def test_no_decision_is_missing_after_reconnects(page: Page, server: FakeServer,
         server.change(
             world.decide(summary(number)), world.put(Pod(f"team-a/p-{number}", 0, [1, 1, 0], "cpu16-0"))
         )
-    page.until(f"document.querySelector('.decisions > li').dataset.id === 'd-419'")
+    page.until("document.querySelector('.decisions > li').dataset.id === 'd-419'")
     at_revision(page, server)
     assert decisions(page) == list(reversed(world.decisions))
     assert known(page) == told(world, server.revision)
     page.until(
-        "document.getElementById('banner').hidden && document.getElementById('connection').textContent === 'live'"
+        "document.getElementById('banner').hidden"
+        " && document.getElementById('connection').textContent === 'live'"
     )
 
 

@@ -58,7 +58,8 @@ def test_the_victims_states_follow_the_cluster(page: Page, server: FakeServer, w
 
 def test_it_can_be_copied_as_a_command_and_as_json(page: Page) -> None:
     page.evaluate(
-        "navigator.clipboard.writeText = (text) => { document.body.dataset.copied = text; return Promise.resolve(); }"
+        "navigator.clipboard.writeText = (text) => {"
+        " document.body.dataset.copied = text; return Promise.resolve(); }"
     )
     open_decision(page, "d-317")
     click(page, "rp-decision-view .copy")
@@ -85,5 +86,6 @@ def test_a_decision_that_is_not_kept_any_more_is_a_sentence(page: Page, world: W
     del world.decisions["d-300"]
     page.evaluate("document.querySelector('.decisions > li:last-child button').click()")
     page.until(
-        "document.querySelector('rp-decision-view .failure')?.textContent === 'decision d-300 is not kept any more'"
+        "document.querySelector('rp-decision-view .failure')?.textContent"
+        " === 'decision d-300 is not kept any more'"
     )

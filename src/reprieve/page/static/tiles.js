@@ -41,6 +41,17 @@ function drawLabel(pen, scene, tile) {
   const fits = pen.measureText(name).width <= tile.size + 4;
   // The end of a name tells nodes of one pool apart.
   pen.fillText(fits ? name : `…${name.slice(-Math.floor(tile.size / 7))}`, tile.x, tile.y + tile.size + 14, tile.size + 4);
+  drawComing(pen, scene, tile, pen.measureText(name).width + 8);
+}
+
+/** Beside the node's name: the pod that is to come, or how many. */
+function drawComing(pen, scene, tile, from) {
+  const coming = [...scene.picture.nominatedTo(tile.nodes[0])];
+  if (!coming.length) return;
+  const words = coming.length === 1 ? coming[0].key.slice(coming[0].key.indexOf("/") + 1) : `${coming.length} pods`;
+  if (from + pen.measureText(`◌ ${words}`).width > tile.size + 4) return;
+  pen.fillStyle = scene.colours.nominated;
+  pen.fillText(`◌ ${words}`, tile.x + from, tile.y + tile.size + 14);
 }
 
 /** Erases a tile with the ring that a cursor may have drawn around it. */
@@ -141,7 +152,7 @@ function drawCrossed(pen, scene, x, y, width, height) {
   pen.strokeStyle = scene.colours.leaving;
   pen.lineWidth = 2;
   pen.beginPath();
-  for (let start = x - height; start < x + width; start += 6) {
+  for (let start = x - height; start < x + width; start += width >= NAMED ? 10 : 6) {
     pen.moveTo(start, y + height);
     pen.lineTo(start + height, y);
   }
