@@ -24,7 +24,7 @@ COMMANDS = {
     "demo": "Show what Reprieve does, in a few scenes.",
     "why": "Explain why a pod was preempted, or why it still waits.",
     "decisions": "List recent decisions that preempted pods, or left pods waiting.",
-    "page": "Show a cluster in a browser: live, from a journal or from a snapshot.",
+    "page": "Show a cluster in a browser, live or recorded.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",

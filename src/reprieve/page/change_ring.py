@@ -35,7 +35,13 @@ class ChangeBatch:
 
     def _written(self, may_get: MayGet) -> bytes:
         changes = [one for change in self.changes for one in change_json(change, self.resources, may_get)]
-        data = msgspec.json.encode({"revision": self.revision, "time": self.time, "changes": changes})
+        document = {
+            "revision": self.revision,
+            "after": self.revision - 1,
+            "time": self.time,
+            "changes": changes,
+        }
+        data = msgspec.json.encode(document)
         return b"id: %d\ndata: %b\n\n" % (self.revision, data)
 
 

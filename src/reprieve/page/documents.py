@@ -15,6 +15,7 @@ from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.decision import Decision, Loser, Outcome, PlanQuality, Preemption, Spared, Victim
@@ -253,9 +254,12 @@ def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_ge
     """The document of `/debug/decisions`, with what the page shows beside it."""
     decision = without_hidden_names(kept.decision, may_get)
     room = decision.preemption or Preemption()
+    document, summary = kept_document(kept, may_get), decision_summary(kept, may_get)
     return {
-        **kept_document(kept, may_get),
-        "summary": decision_summary(kept, may_get),
+        **document,
+        "demand": {**document["demand"], **summary["demand"]},
+        "placements": [{"pod": _key(pod), "node": node} for pod, node in decision.places],
+        "summary": summary,
         "stages": [*_stages(kept.plan)],
         "victims": [_victim(victim, picture) for victim in room.victims],
         "spared": [_spared(spared) for spared in room.spared],
@@ -264,7 +268,7 @@ def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_ge
             {"reason": finding.reason.text, "count": finding.nodes, "examples": []}
             for finding in decision.findings
         ],
-        "text": decision.text,
+        "text": "\n".join(line.text for line in decision_lines(decision)),
         "cli": _command(decision),
     }
 
@@ -297,10 +301,8 @@ def _victim(victim: Victim, picture: Picture) -> Json:
 
 
 def _spared(spared: Spared) -> Json:
-    kind, _, key = spared.unit.partition("/")
     return {
-        "kind": kind,
-        "key": key,
+        "unit": spared.unit,
         "pods": spared.pods,
         "priority": spared.priority,
         "reason": spared.because.text,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from reprieve.model.json import Json
 from reprieve.page.journal_fold import decision_in, fold_entry
-from reprieve.page.known_objects import KnownObjects
+from reprieve.page.objects_then import ObjectsThen
 from reprieve.page.picture import Picture
 from reprieve.runtime.journal import JournalPosition
 from reprieve.runtime.journal_lines import Asked, Began, Entry, Observed
@@ -32,7 +32,7 @@ class JournalMoment:
     """
 
     picture: Picture = field(default_factory=Picture)
-    objects: KnownObjects = field(default_factory=KnownObjects)
+    objects: ObjectsThen = field(default_factory=ObjectsThen)
     head: Json | None = None
     known_since: float | None = None
     _lines: int = 0

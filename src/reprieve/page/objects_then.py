@@ -10,7 +10,7 @@ _Name = tuple[str, str, str]  # kind, namespace, name
 
 
 @dataclass(slots=True)
-class KnownObjects:
+class ObjectsThen:
     """A fold, as ``Picture``: what a new scheduler does not see until it knows all is gone."""
 
     _seen: dict[_Name, Seen] = field(default_factory=dict)
@@ -34,8 +34,8 @@ class KnownObjects:
     def all(self) -> list[Seen]:
         return [*{**self._seen, **(self._again or {})}.values()]
 
-    def copy(self) -> "KnownObjects":
-        return KnownObjects(dict(self._seen), dict(self._again) if self._again is not None else None)
+    def copy(self) -> "ObjectsThen":
+        return ObjectsThen(dict(self._seen), dict(self._again) if self._again is not None else None)
 
     def _put(self, name: _Name, event: Seen) -> None:
         into = self._seen if self._again is None else self._again
