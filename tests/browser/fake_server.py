@@ -131,13 +131,13 @@ class FakeServer:
         after = int(request.query["after"])
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
-        missed = [message for message in self._ring if message["revision"] > after]
+        missed = [one for one in self._ring if one["revision"] > after]
         if len(missed) != self.revision - after:
             await response.write(b'event: reload\ndata: {"message": "the ring has turned over"}\n\n')
             return response
         reader: asyncio.Queue[Json | None] = asyncio.Queue()
-        for message in missed:
-            reader.put_nowait(message)
+        for one in missed:
+            reader.put_nowait(one)
         self._readers.add(reader)
         try:
             await response.write(b":\n\n")

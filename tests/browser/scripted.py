@@ -10,6 +10,8 @@ from typing import Any
 
 from reprieve.model.json import Json
 
+Row = list[Any]
+
 PENDING, RUNNING, LEAVING, MARKED, DONE = range(5)
 NOW = 1_763_289_720.0  # 2025-11-16 10:42:00 UTC
 RESOURCES = ["cpu", "memory", "nvidia.com/gpu"]
@@ -24,7 +26,7 @@ class Node:
     ready: bool = True
     cordoned: bool = False
 
-    def row(self) -> Json:
+    def row(self) -> Row:
         return [self.name, self.pool, self.zone, int(self.ready), int(self.cordoned), self.allocatable]
 
 
@@ -43,7 +45,7 @@ class Pod:
     def uid(self) -> str:
         return f"uid-{self.key}"
 
-    def row(self) -> Json:
+    def row(self) -> Row:
         return [
             self.key,
             self.uid,
@@ -69,7 +71,7 @@ class World:
         default_factory=lambda: dict.fromkeys(("whatif", "apply", "history", "why", "exposure"), True)
     )
     nodes: dict[str, Node] = field(default_factory=dict)
-    groups: dict[str, Json] = field(default_factory=dict)
+    groups: dict[str, Row] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     decisions: dict[str, Json] = field(default_factory=dict)
     details: dict[str, Json] = field(default_factory=dict)
@@ -362,7 +364,7 @@ def large(nodes: int = 5_000, pods: int = 50_000) -> World:
         name = f"{key}-{number}" if key else f"team-{number % 12}/job-{number}"
         world.put(Pod(name, priority, [chance.choice((2_000, 4_000, 6_000)), 16_384, gpus], node.name, key))
     for number in range(200, 320):
-        world.decide(summary(number, victims=1 + number % 7, nodes=[names[number]]))
+        world.decide(summary(number, victims=1 + number % 7, nodes=[names[number % len(names)]]))
     return world
 
 

@@ -2,6 +2,7 @@
 
 import random
 
+from reprieve.model.json import Json
 from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.reading import click, colour, known, numbers, pixel, text, texts, told
@@ -43,13 +44,13 @@ def test_it_shows_what_the_api_says_at_fifty_moments(page: Page, server: FakeSer
         assert row in world.nodes
 
 
-def some_change(world: World, chance: random.Random, number: str) -> object:
+def some_change(world: World, chance: random.Random, number: str) -> Json:
     """Pods come, begin to leave, go; nodes come, are cordoned, go; a namesake follows its predecessor."""
     pods, nodes = list(world.pods.values()), list(world.nodes.values())
     match chance.randrange(8):
         case 0:
-            node = chance.choice(nodes).name
-            return world.put(Pod(f"team-a/new-{number}", chance.choice((0, 50, 77)), GPUS, node))
+            priority = chance.choice((0, 50, 77))
+            return world.put(Pod(f"team-a/new-{number}", priority, GPUS, chance.choice(nodes).name))
         case 1:
             return world.remove(chance.choice(pods))
         case 2:
@@ -153,8 +154,8 @@ def test_what_waits_is_listed_with_its_reason(page: Page, server: FakeServer, wo
 
 
 def test_a_tile_stands_for_several_nodes_where_there_are_too_many(
-    browser: Browser, background, server
-) -> None:  # type: ignore[no-untyped-def]
+    browser: Browser, server: FakeServer
+) -> None:
     server.world = large(4_000, 4_000)
     page = browser.page(820, 560)
     page.open(f"{server.address}#token={server.token}")

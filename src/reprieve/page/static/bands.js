@@ -49,10 +49,10 @@ export function blocksOf(pods, row, total) {
 }
 
 /**
- * How much of a resource is held at each level, and by pods that leave.
- * @returns {{levels: Float64Array, leaving: number, marked: number}} in amounts
+ * Adds up how much of a resource is held at each level, and by pods that leave.
+ * @param {{levels: Float64Array, leaving: number, marked: number}} into amounts
  */
-export function sumsOf(pods, row, scale, into = { levels: new Float64Array(LEVELS), leaving: 0, marked: 0 }) {
+export function sumsOf(pods, row, scale, into) {
   for (const pod of pods) {
     const held = pod.requests[row];
     if (!(held > 0) || pod.state === DONE) continue;
@@ -60,7 +60,6 @@ export function sumsOf(pods, row, scale, into = { levels: new Float64Array(LEVEL
     else if (pod.state === MARKED) into.marked += held;
     else into.levels[scale.of(pod.priority)] += held;
   }
-  return into;
 }
 
 /** Held and offered amounts of each resource on the nodes that are given. */

@@ -8,12 +8,13 @@ const HEAD = 26;
 const BETWEEN = 14;
 const LEAST_COLUMNS = 4;
 const LABELLED = 54;
+const LEAST_WIDTH = 150; // for the words above a section
 
 /**
  * @typedef {{name: string, nodes: string[]}} Section
- * @typedef {{x: number, y: number, size: number, section: number, nodes: string[]}} Tile
+ * @typedef {{x: number, y: number, size: number, nodes: string[]}} Tile
  * @typedef {{tiles: Tile[], heads: {name: string, x: number, y: number, width: number, nodes: string[]}[],
- *   height: number, size: number, gap: number, perTile: number, tileOf: Map<string, number>, columns: number[]}} Layout
+ *   height: number, size: number, gap: number, perTile: number, tileOf: Map<string, number>}} Layout
  */
 
 /** @returns {Section[]} nodes by pool or by zone, in the order that people count in */
@@ -36,15 +37,15 @@ export function sectionsOf(nodes, by) {
  * @returns {Layout}
  */
 export function layOut(sections, width, height, zoom = 0) {
-  const fits = SIZES.findIndex((size) => placed(sections, width, size, 1).height <= height);
-  if (fits >= 0) return placed(sections, width, SIZES[Math.max(0, fits - zoom)], 1);
+  const fitting = SIZES.findIndex((size) => boxes(sections, width, size, 1).height <= height);
+  if (fitting >= 0) return placed(sections, width, SIZES[Math.max(0, fitting - zoom)], 1);
   const smallest = SIZES.length - 1;
   if (zoom > 0) return placed(sections, width, SIZES[Math.max(0, smallest - zoom + 1)], 1);
-  for (let perTile = 2; ; perTile *= 2) {
-    const found = placed(sections, width, SIZES[smallest - 1], perTile);
-    const most = Math.max(...sections.map((section) => section.nodes.length));
-    if (found.height <= height || perTile > most) return found;
-  }
+  const most = Math.max(...sections.map((section) => section.nodes.length));
+  const size = SIZES[smallest - 1];
+  let perTile = 2;
+  while (perTile <= most && boxes(sections, width, size, perTile).height > height) perTile *= 2;
+  return placed(sections, width, size, perTile);
 }
 
 /** How many steps of zoom change anything. */
@@ -57,39 +58,43 @@ export const labelOf = (size) => (size >= LABELLED ? 15 : 0);
 
 export const gapOf = (size) => (size >= 46 ? 8 : size >= 26 ? 5 : size >= 15 ? 3 : 2);
 
-function placed(sections, width, size, perTile) {
+/**
+ * Where the sections are, and how many columns each has. Small sections stand side by side; a large one has rows of
+ * its own.
+ */
+function boxes(sections, width, size, perTile) {
   const gap = gapOf(size);
   const step = size + gap;
-  const down = step + labelOf(size);
   const columns = Math.max(LEAST_COLUMNS, Math.floor((width - 2 * MARGIN + gap) / step));
-  const layout = { tiles: [], heads: [], height: 0, size, gap, perTile, tileOf: new Map(), columns: [] };
   let [x, y, rowHeight] = [MARGIN, MARGIN - 4, 0];
-  sections.forEach((section, index) => {
-    const count = Math.ceil(section.nodes.length / perTile);
-    // Small sections stand side by side; a large one has rows of its own.
+  const found = sections.map(({ nodes }) => {
+    const count = Math.ceil(nodes.length / perTile);
     const rows = Math.max(count <= columns / 2 ? 2 : 1, Math.ceil(count / columns));
     const own = Math.max(LEAST_COLUMNS, Math.ceil(count / rows));
-    const taken = Math.max(own * step, 150);
-    if (x > MARGIN && x + taken - gap > width - MARGIN) {
-      [x, y, rowHeight] = [MARGIN, y + rowHeight + BETWEEN, 0];
-    }
-    layout.heads.push({ name: section.name, x, y, width: taken - gap, nodes: section.nodes });
-    layout.columns.push(own);
-    for (let tile = 0; tile < count; tile++) {
-      const nodes = section.nodes.slice(tile * perTile, (tile + 1) * perTile);
-      for (const name of nodes) layout.tileOf.set(name, layout.tiles.length);
-      layout.tiles.push({
-        x: x + (tile % own) * step,
-        y: y + HEAD + Math.floor(tile / own) * down,
-        size,
-        section: index,
-        nodes,
-      });
-    }
-    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * down);
+    const taken = Math.max(own * step, LEAST_WIDTH);
+    if (x > MARGIN && x + taken - gap > width - MARGIN) [x, y, rowHeight] = [MARGIN, y + rowHeight + BETWEEN, 0];
+    const box = { x, y, columns: own, count, width: taken - gap };
+    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * (step + labelOf(size)));
     x += taken + BETWEEN;
+    return box;
   });
-  layout.height = y + rowHeight + MARGIN / 2;
+  return { found, height: y + rowHeight + MARGIN / 2 };
+}
+
+function placed(sections, width, size, perTile) {
+  const gap = gapOf(size);
+  const [across, down] = [size + gap, size + gap + labelOf(size)];
+  const { found, height } = boxes(sections, width, size, perTile);
+  const layout = { tiles: [], heads: [], height, size, gap, perTile, tileOf: new Map() };
+  found.forEach(({ x, y, columns, count, width: wide }, index) => {
+    const { name, nodes: all } = sections[index];
+    layout.heads.push({ name, x, y, width: wide, nodes: all });
+    for (let tile = 0; tile < count; tile++) {
+      const nodes = all.slice(tile * perTile, (tile + 1) * perTile);
+      for (const node of nodes) layout.tileOf.set(node, layout.tiles.length);
+      layout.tiles.push({ x: x + (tile % columns) * across, y: y + HEAD + Math.floor(tile / columns) * down, size, nodes });
+    }
+  });
   return layout;
 }
 

@@ -81,7 +81,6 @@ class Page {
     if (this.#past === null) this.#showAll();
     by("panel-whatif").prepare(this.#client, this.#live.can);
     by("panel-why").prepare(this.#client);
-    by("panel-exposure").prepare(this.#client, this.#live);
     for (const name of ["why", "exposure"]) by(`tab-${name}`).hidden = this.#live.can[name] === false;
     if (isFirst) this.#restore();
     this.#loadHistory();

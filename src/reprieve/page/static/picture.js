@@ -30,7 +30,7 @@ export class Picture {
   #byNode = new Map();
   #nominatedTo = new Map();
   #byGroup = new Map();
-  #byKey = new Map();
+  #byKey = null; // made when it is asked for: few pages ever need it
   #priorities = new Map();
 
   constructor(keyframe) {
@@ -47,7 +47,7 @@ export class Picture {
     for (const row of keyframe.nodes) this.#node(row, changed);
     for (const row of keyframe.groups) this.#group(row);
     for (const [key, uid, node, priority, group, requests, state, nominated, reason] of keyframe.pods) {
-      this.#pod([key, uid, nameOf(node), priority, groupOf(group), requests, state, nameOf(nominated), reason], changed);
+      this.#add({ key, uid, node: nameOf(node), priority, group: groupOf(group), requests, state, nominated: nameOf(nominated), reason, since: this.time });
     }
     for (const decision of keyframe.decisions) this.decisions.set(decision.id, decision);
   }
@@ -56,6 +56,7 @@ export class Picture {
   apply(message) {
     this.revision = message.revision;
     this.time = message.time;
+    this.#byKey = null;
     const changed = new Changed();
     for (const change of message.changes) this.#one(change, changed);
     return changed;
@@ -74,6 +75,7 @@ export class Picture {
   }
 
   podByKey(key) {
+    this.#byKey ??= new Map([...this.pods.values()].map((pod) => [pod.key, pod]));
     return this.#byKey.get(key) ?? null;
   }
 
@@ -118,16 +120,20 @@ export class Picture {
     const isNew = !this.#priorities.has(priority);
     const since = old !== undefined && old.state === state ? old.since : this.time;
     if (old !== undefined) this.#forget(old, changed);
-    const pod = { key, uid, node, priority, group, requests, state, nominated, reason, since };
-    this.pods.set(uid, pod);
-    if (key) this.#byKey.set(key, pod);
     if (isNew) changed.priorities = true;
+    const pod = { key, uid, node, priority, group, requests, state, nominated, reason, since };
+    this.#add(pod);
+    this.#touched(pod, changed);
+  }
+
+  #add(pod) {
+    const { uid, priority, node, nominated, group, state } = pod;
+    this.pods.set(uid, pod);
     this.#priorities.set(priority, (this.#priorities.get(priority) ?? 0) + 1);
     if (node !== null) within(this.#byNode, node).add(pod);
     if (nominated !== null) within(this.#nominatedTo, nominated).add(pod);
     if (group !== null) within(this.#byGroup, group).add(pod);
     if (state === PENDING) this.pending.add(pod);
-    this.#touched(pod, changed);
   }
 
   #podGone(uid, changed) {
@@ -135,7 +141,6 @@ export class Picture {
     if (old === undefined) return;
     this.#forget(old, changed);
     this.pods.delete(uid);
-    if (this.#byKey.get(old.key) === old) this.#byKey.delete(old.key);
   }
 
   #forget(pod, changed) {

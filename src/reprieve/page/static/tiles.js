@@ -1,6 +1,6 @@
 // How does a tile look? Drawing on a canvas, and nothing else: what is drawn comes as arguments.
 
-import { blocksOf, shownResource, sumsOf } from "./bands.js";
+import { blocksOf, LEVELS, shownResource, sumsOf } from "./bands.js";
 import { MEMBER, SPARED, VICTIM } from "./emphasis.js";
 import { labelOf } from "./layout.js";
 import { LEAVING, MARKED } from "./words.js";
@@ -20,17 +20,44 @@ const DIMMED = 0.3;
  * @property {ReturnType<import("./colours.js").coloursOf>} colours
  */
 
-/** @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {import("./layout.js").Tile} tile */
-export function drawTile(pen, scene, tile) {
-  const { size, x, y } = tile;
-  const lit = scene.emphasis === null || tile.nodes.some((name) => scene.emphasis.nodes.has(name));
-  pen.globalAlpha = lit ? 1 : DIMMED;
-  pen.fillStyle = scene.colours.free;
-  pen.fillRect(x, y, size, size);
-  if (tile.nodes.length === 1) drawNode(pen, scene, tile, scene.picture.nodes.get(tile.nodes[0]));
-  else drawMany(pen, scene, tile);
-  if (labelOf(size)) drawLabel(pen, scene, tile);
+/**
+ * Bands of many tiles are filled colour by colour: to change the colour costs more than to fill.
+ * @param {CanvasRenderingContext2D} pen @param {Scene} scene @param {import("./layout.js").Tile[]} tiles
+ */
+export function drawTiles(pen, scene, tiles) {
+  const isLit = (tile) => scene.emphasis === null || tile.nodes.some((name) => scene.emphasis.nodes.has(name));
+  const lit = tiles.filter(isLit);
+  drawAlike(pen, scene, lit, 1);
+  if (lit.length < tiles.length) drawAlike(pen, scene, tiles.filter((tile) => !isLit(tile)), DIMMED);
   pen.globalAlpha = 1;
+}
+
+function drawAlike(pen, scene, tiles, alpha) {
+  pen.globalAlpha = alpha;
+  const fills = new Map();
+  for (const tile of tiles) {
+    fill(fills, scene.colours.free, tile.x, tile.y, tile.size, tile.size);
+    if (!hasBlocks(scene, tile)) fillSums(fills, scene, tile);
+  }
+  for (const [colour, rectangles] of fills) {
+    pen.fillStyle = colour;
+    for (let at = 0; at < rectangles.length; at += 4) {
+      pen.fillRect(rectangles[at], rectangles[at + 1], rectangles[at + 2], rectangles[at + 3]);
+    }
+  }
+  for (const tile of tiles) drawSigns(pen, scene, tile);
+}
+
+/** @param {Map<string, number[]>} fills rectangles by colour, four numbers each */
+function fill(fills, colour, x, y, width, height) {
+  let rectangles = fills.get(colour);
+  if (rectangles === undefined) fills.set(colour, (rectangles = []));
+  rectangles.push(x, y, width, height);
+}
+
+/** Whether single pods are drawn: in large tiles, and where some of them stand out. */
+function hasBlocks(scene, tile) {
+  return tile.nodes.length === 1 && (tile.size >= SINGLE_PODS || (scene.emphasis?.nodes.has(tile.nodes[0]) ?? false));
 }
 
 function drawLabel(pen, scene, tile) {
@@ -55,7 +82,7 @@ function drawComing(pen, scene, tile, from) {
 }
 
 /** Erases a tile with the ring that a cursor may have drawn around it. */
-export function eraseTile(pen, scene, tile, gap) {
+export function eraseTile(pen, tile, gap) {
   const rim = Math.min(3, gap / 2);
   pen.clearRect(tile.x - rim, tile.y - rim, tile.size + 2 * rim, tile.size + 2 * rim + labelOf(tile.size));
 }
@@ -67,33 +94,22 @@ export function drawRing(pen, tile, colour, gap) {
   pen.strokeRect(tile.x - out + 0.5, tile.y - out + 0.5, tile.size + 2 * out - 1, tile.size + 2 * out - 1);
 }
 
-function drawNode(pen, scene, tile, node) {
-  if (node === undefined) return;
-  const row = shownResource(scene.picture.resources, node.allocatable, scene.resource);
-  const total = node.allocatable[row];
-  const pods = scene.picture.podsOn(node.name);
-  if (tile.size >= SINGLE_PODS || (scene.emphasis !== null && scene.emphasis.nodes.has(node.name))) {
-    drawBlocks(pen, scene, tile, blocksOf(pods, row, total));
-  } else drawSums(pen, scene, tile, sumsOf(pods, row, scene.scale), total);
-  if (!node.ready || node.cordoned) drawClosed(pen, scene, tile, node);
-  const coming = scene.emphasis?.placed.get(node.name) ?? 0;
-  if (coming || (scene.emphasis === null && scene.picture.nominatedTo(node.name).size)) drawNominated(pen, scene, tile);
-}
-
-function drawMany(pen, scene, tile) {
-  const sums = { levels: new Float64Array(scene.colours.levels.length), leaving: 0, marked: 0 };
-  let total = 0;
-  let nominated = false;
+/** What a tile has beside its bands. */
+function drawSigns(pen, scene, tile) {
+  const { picture, emphasis } = scene;
+  let isComing = false;
   for (const name of tile.nodes) {
-    const node = scene.picture.nodes.get(name);
+    const node = picture.nodes.get(name);
     if (node === undefined) continue;
-    const row = shownResource(scene.picture.resources, node.allocatable, scene.resource);
-    total += node.allocatable[row] ?? 0;
-    sumsOf(scene.picture.podsOn(name), row, scene.scale, sums);
-    nominated ||= scene.picture.nominatedTo(name).size > 0;
+    if (hasBlocks(scene, tile)) {
+      const row = shownResource(picture.resources, node.allocatable, scene.resource);
+      drawBlocks(pen, scene, tile, blocksOf(picture.podsOn(name), row, node.allocatable[row]));
+    }
+    if ((!node.ready || node.cordoned) && tile.nodes.length === 1) drawClosed(pen, scene, tile, node);
+    isComing ||= emphasis === null ? picture.nominatedTo(name).size > 0 : emphasis.placed.has(name);
   }
-  drawSums(pen, scene, tile, sums, total);
-  if (nominated) drawNominated(pen, scene, tile);
+  if (isComing) drawNominated(pen, scene, tile);
+  if (labelOf(tile.size)) drawLabel(pen, scene, tile);
 }
 
 /** One block for each pod, from the bottom up. */
@@ -190,21 +206,30 @@ function drawMember(pen, scene, x, y, width, height) {
   pen.strokeRect(x + 1, y + 1, width - 2, Math.max(1, height - 2));
 }
 
-/** Bands: one for each level of priority. */
-function drawSums(pen, scene, tile, sums, total) {
-  const { x, y, size } = tile;
+/** Bands: one for each level of priority, of all nodes that the tile stands for. */
+function fillSums(fills, scene, tile) {
+  const { picture, colours, scale } = scene;
+  const sums = { levels: new Float64Array(LEVELS), leaving: 0, marked: 0 };
+  let total = 0;
+  for (const name of tile.nodes) {
+    const node = picture.nodes.get(name);
+    if (node === undefined) continue;
+    const row = shownResource(picture.resources, node.allocatable, scene.resource);
+    total += node.allocatable[row] ?? 0;
+    sumsOf(picture.podsOn(name), row, scale, sums);
+  }
   if (!(total > 0)) return;
+  const { x, y, size } = tile;
   let filled = 0;
   const band = (held, colour) => {
     if (!(held > 0)) return;
     const bottom = Math.round(filled * size);
     filled = Math.min(1, filled + held / total);
     const height = Math.max(1, Math.round(filled * size) - bottom);
-    pen.fillStyle = colour;
-    pen.fillRect(x, y + size - bottom - height, size, height);
+    fill(fills, colour, x, y + size - bottom - height, size, height);
   };
-  for (let level = sums.levels.length - 1; level >= 0; level--) band(sums.levels[level], scene.colours.levels[level]);
-  band(sums.marked + sums.leaving, scene.colours.leaving);
+  for (let level = LEVELS - 1; level >= 0; level--) band(sums.levels[level], colours.levels[level]);
+  band(sums.marked + sums.leaving, colours.leaving);
 }
 
 /** A dashed frame: pods are to come. */
