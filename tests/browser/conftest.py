@@ -1,6 +1,6 @@
 """One browser for all tests of a process; a scripted server and a page for each test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +9,10 @@ from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.scripted import World, small
 
-Opened = Callable[[FakeServer], Page]
+# The map is drawn first, and then numbers, lists and tables.
+SHOWN = (
+    "document.querySelector('rp-cluster rp-table tbody tr') && document.querySelector('#numbers dd') && true"
+)
 
 
 @pytest.fixture(scope="session")
@@ -52,4 +55,4 @@ def page(browser: Browser, server: FakeServer) -> Iterator[Page]:
 
 def opened(page: Page, server: FakeServer) -> None:
     page.open(f"{server.address}#token={server.token}")
-    page.until("document.querySelector('rp-cluster')?.stats?.frames > 0")
+    page.until(SHOWN)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.reading import colour, text, texts
@@ -121,7 +122,7 @@ def test_the_theme_button_goes_against_the_system_and_is_remembered(page: Page, 
     dark = colour(page, "paper")
     assert luminance(dark) < 0.05 < luminance(light)
     page.evaluate("location.reload()")
-    page.until("document.querySelector('rp-cluster')?.stats?.frames > 0")
+    page.until(SHOWN)
     assert colour(page, "paper") == dark
     page.press("m")
     assert colour(page, "paper") == light
@@ -134,7 +135,7 @@ def test_nothing_moves_where_no_motion_is_wanted(browser: Browser, server: FakeS
     page = browser.page()
     page.prefer(prefers_reduced_motion="reduce")
     page.open(f"{server.address}#token={server.token}")
-    page.until("document.querySelector('rp-cluster')?.stats?.frames > 0")
+    page.until(SHOWN)
     assert page.evaluate("document.getAnimations().length") == 0
     page.close()
 

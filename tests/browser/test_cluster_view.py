@@ -3,6 +3,7 @@
 import random
 
 from reprieve.model.json import Json
+from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.reading import click, colour, known, numbers, pixel, text, texts, told
@@ -159,7 +160,7 @@ def test_a_tile_stands_for_several_nodes_where_there_are_too_many(
     server.world = large(4_000, 4_000)
     page = browser.page(820, 560)
     page.open(f"{server.address}#token={server.token}")
-    page.until("document.querySelector('rp-cluster')?.stats?.frames > 0")
+    page.until(SHOWN)
     assert page.evaluate("document.querySelector('rp-cluster').layout.perTile") > 1
     assert "A tile stands for" in text(page, "rp-cluster .note")
     page.press("c", "Enter")

@@ -9,6 +9,7 @@ import yaml
 
 from reprieve.model.json import Json
 from tests.browser.background import Background
+from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.live import Live, classes, live
 from tests.browser.proxy import Proxy
@@ -44,7 +45,7 @@ def line(background: Background, up: Live) -> Iterator[Proxy]:
 def page(browser: Browser, up: Live, line: Proxy) -> Iterator[Page]:
     page = browser.page()
     page.open(up.address.replace(str(up.port), str(line.port)))
-    page.until("document.querySelector('rp-cluster')?.stats?.frames > 0")
+    page.until(SHOWN)
     yield page
     errors, requests = page.seen.errors, page.seen.requests
     page.close()

@@ -31,7 +31,8 @@ class ClusterView extends HTMLElement {
   #dirty = new Set();
   #all = true;
   #frame = 0;
-  #slowAt = -Infinity;
+  #textTimer = 0;
+  #textAt = -Infinity;
   #headWords = new Map();
   #headWordsAt = -Infinity;
   #now = () => 0;
@@ -203,7 +204,8 @@ class ClusterView extends HTMLElement {
 
   #redraw() {
     this.#all = true;
-    this.#slowAt = -Infinity;
+    clearTimeout(this.#textTimer);
+    [this.#textTimer, this.#textAt] = [0, -Infinity];
     this.#request();
   }
 
@@ -215,24 +217,37 @@ class ClusterView extends HTMLElement {
     this.#frame = 0;
     if (this.#layout === null) return;
     const start = performance.now();
-    const pen = this.#canvas.getContext("2d");
-    const ratio = window.devicePixelRatio;
+    const pen = this.#pen();
     const top = this.#scroll.scrollTop;
-    pen.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
     const isSeen = (tile) => tile.y + tile.size >= top && tile.y <= top + this.#scroll.clientHeight;
     const drawn = this.#all ? this.#drawAll(pen, top, isSeen) : this.#drawSome(pen, isSeen);
     this.#all = false;
     this.#dirty.clear();
     this.#measure(drawn, performance.now() - start);
-    if (start >= this.#slowAt + SLOW) this.#slow(pen, start);
+    this.#textSoon();
+  }
+
+  #pen() {
+    const pen = this.#canvas.getContext("2d");
+    const ratio = window.devicePixelRatio;
+    pen.setTransform(ratio, 0, 0, ratio, 0, -this.#scroll.scrollTop * ratio);
+    return pen;
   }
 
   #drawAll(pen, top, isSeen) {
     pen.clearRect(0, top, this.#canvas.width, this.#canvas.height);
     const seen = this.#layout.tiles.filter(isSeen);
     drawTiles(pen, this.#scene, seen);
+    this.#drawHeads(pen);
     this.#drawRings(pen);
     return seen.length;
+  }
+
+  #drawHeads(pen) {
+    for (const head of this.#layout.heads) {
+      pen.clearRect(head.x - 2, head.y, head.width + 4, 24);
+      drawHead(pen, this.#scene, head, this.#headWords.get(head.name) ?? "");
+    }
   }
 
   #drawSome(pen, isSeen) {
@@ -260,22 +275,24 @@ class ClusterView extends HTMLElement {
     stats.firstAt ||= performance.now();
   }
 
+  /** After the frame, which need not wait for words; and at most once a second while tiles change. */
+  #textSoon() {
+    this.#textTimer ||= setTimeout(() => this.#text(), Math.max(0, this.#textAt + SLOW - performance.now()));
+  }
+
   /** What is text: the heads of pools, the sentence, the lens, the table. */
-  #slow(pen, at) {
-    this.#slowAt = at;
-    if (at >= this.#headWordsAt + SLOW) {
+  #text() {
+    this.#textTimer = 0;
+    this.#textAt = performance.now();
+    if (this.#textAt >= this.#headWordsAt + SLOW) {
       this.#headWords = new Map(this.#layout.heads.map((head) => [head.name, this.#wordsOf(head)]));
-      this.#headWordsAt = at;
-    }
-    for (const head of this.#layout.heads) {
-      pen.clearRect(head.x - 2, head.y, head.width + 4, 24);
-      drawHead(pen, this.#scene, head, this.#headWords.get(head.name) ?? "");
+      this.#headWordsAt = this.#textAt;
+      this.#drawHeads(this.#pen());
     }
     this.#describe();
     this.#showLens();
     this.#showTable();
-    // A card that counts seconds goes on while nothing changes.
-    if (this.#pinned !== null) setTimeout(() => { this.#slowAt = -Infinity; this.#request(); }, SLOW);
+    if (this.#pinned !== null) this.#textSoon(); // its card counts seconds while nothing changes
   }
 
   #wordsOf(head) {

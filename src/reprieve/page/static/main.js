@@ -78,7 +78,7 @@ class Page {
     this.#liveAt = performance.now();
     setText(by("cluster-name"), this.#live.cluster ? ` · ${this.#live.cluster}` : "");
     document.title = `Reprieve · ${this.#live.cluster}`;
-    if (this.#past === null) this.#showAll();
+    if (this.#past === null) this.#showAll(isFirst);
     by("panel-whatif").prepare(this.#client, this.#live.can);
     by("panel-why").prepare(this.#client);
     for (const name of ["why", "exposure"]) by(`tab-${name}`).hidden = this.#live.can[name] === false;
@@ -120,10 +120,12 @@ class Page {
 
   // --- what is on the screen ---
 
-  #showAll() {
+  /** @param {boolean} mapFirst the first frame need not wait for lists and numbers */
+  #showAll(mapFirst = false) {
     this.#map.show(this.#shown, () => this.#now());
     this.#emphasizeDecision();
-    this.#text();
+    if (mapFirst) requestAnimationFrame(() => setTimeout(() => this.#text()));
+    else this.#text();
   }
 
   #textSoon() {
