@@ -59,9 +59,9 @@ def ended(process: "subprocess.Popen[str]") -> Iterator[Page]:
 
 
 @contextmanager
-def page_of(path: Path) -> Iterator[Page]:
+def page_of(*words: str) -> Iterator[Page]:
     with subprocess.Popen(
-        [REPRIEVE, "page", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [REPRIEVE, "page", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             with ended(process) as page:
@@ -115,15 +115,21 @@ def test_a_preemption_live_and_from_the_journal(tmp_path: Path) -> None:
         assert (status, answer["message"]) == (400, 'pods "new" already exists')
         assert "was preempted" in page.get("why?pod=default/old")["text"]
         assert "PREEMPTABLE FROM" in page.get("exposure?namespace=default")["text"]
-    with page_of(tmp_path) as page:
+        with page_of("--kubeconfig", str(tmp_path / "kubeconfig")) as read:
+            with_credentials(read, decision["id"])
+            page.get("apply", manifests(a_pod("later")))
+            wait_for(lambda: states(read.get("picture")) == {"default/new": 1, "default/later": 0})
+    with page_of(str(tmp_path)) as page:
         recorded = page.get("picture")
         assert (recorded["mode"], recorded["can"]["apply"], recorded["can"]["history"]) == (
             "offline",
             False,
             True,
         )
-        assert states(recorded) == {"default/new": 1}
-        assert [one["id"] for one in recorded["decisions"]] == [decision["id"]]
+        assert states(recorded) == {"default/new": 1, "default/later": 0}
+        assert [one["id"] for one in recorded["decisions"] if one["outcome"] == "preempting"] == [
+            decision["id"]
+        ]
         span = page.get("history")
         assert sum(count for _, count in span["preemptions"]) == 1
         before = f"at={decision['time'] - 0.001}"
@@ -134,8 +140,19 @@ def test_a_preemption_live_and_from_the_journal(tmp_path: Path) -> None:
         assert (status, answer["message"]) == (404, "nothing changes here: this is a recording")
 
 
+def with_credentials(read: Page, decision: str) -> None:
+    """In the process of the caller, with its kubeconfig: the same picture, and nothing can be written."""
+    picture = read.get("picture")
+    assert (picture["mode"], picture["can"]["whatif"], picture["can"]["apply"]) == ("context", True, False)
+    assert states(picture) == {"default/new": 1}
+    assert [one["id"] for one in picture["decisions"]] == [decision]
+    assert read.get("whatif", manifests(a_pod("newer", "high")))["outcome"] == "Unschedulable"
+    status, answer = read.ask("apply", manifests(a_pod("newer")))
+    assert (status, answer["message"]) == (404, "this page does not answer that question")
+
+
 def test_a_snapshot() -> None:
-    with page_of(ROOT / "docs" / "examples" / "cluster.yaml") as page:
+    with page_of(str(ROOT / "docs" / "examples" / "cluster.yaml")) as page:
         picture = page.get("picture")
         assert picture["cluster"] == "cluster.yaml"
         assert picture["nodes"] and picture["pods"]

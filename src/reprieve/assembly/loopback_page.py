@@ -82,6 +82,8 @@ async def page_listening(parts: PageParts) -> AsyncIterator[int]:
         await web.TCPSite(runner, _HOST, 0).start()
         if live is not None:
             supervisor.start("page", live.keep_fresh)
+        for name, task in parts.tasks.items():
+            supervisor.start(name, task)
         yield int(runner.addresses[0][1])
     finally:
         if live is not None:

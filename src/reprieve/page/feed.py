@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event, Gone, Seen, Synced, Unread
 from reprieve.page.picture import Picture
+from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.decision import Decided, Decision
 from reprieve.scheduler.plan_records import PlanRecord
 
@@ -35,12 +36,22 @@ class PlansWentOn:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionsAdopted:
+    """Decisions that another memory has kept, with what became of them."""
+
+    kept: tuple[KeptDecision, ...]
+
+
+FedResult = DecisionTaken | PlansWentOn | DecisionsAdopted
+
+
+@dataclass(frozen=True, slots=True)
 class FedSteps:
     """What was collected since the last time. ``at``: the time of the last step."""
 
     at: float
     sights: tuple[Event | SchedulerBegins, ...]
-    results: tuple[DecisionTaken | PlansWentOn, ...]
+    results: tuple[FedResult, ...]
 
 
 _Key = tuple[str, str]
@@ -52,7 +63,7 @@ class PictureFeed:
 
     _at: float = 0.0
     _sights: dict[_Key, Event | SchedulerBegins] = field(default_factory=dict)
-    _results: deque[DecisionTaken | PlansWentOn] = field(default_factory=lambda: deque(maxlen=_MOST_RESULTS))
+    _results: deque[FedResult] = field(default_factory=lambda: deque(maxlen=_MOST_RESULTS))
 
     def begin(self) -> None:
         self._put(("", "begin"), SchedulerBegins())
@@ -75,6 +86,9 @@ class PictureFeed:
 
     def recorded(self, records: Sequence[PlanRecord]) -> None:
         self._results.append(PlansWentOn(self._at, tuple(records)))
+
+    def adopted(self, kept: Sequence[KeptDecision]) -> None:
+        self._results.append(DecisionsAdopted(tuple(kept)))
 
     def take(self) -> FedSteps:
         """Constant time but for a copy of references."""
@@ -105,6 +119,8 @@ def fold_steps(picture: Picture, steps: FedSteps) -> None:
                 picture.decide(decision, at)
             case PlansWentOn(at, records):
                 picture.record(records, at)
+            case DecisionsAdopted(kept):
+                picture.adopt(kept)
     if events or steps.results:
         picture.observe(events, steps.at)
 

@@ -52,6 +52,8 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_REST = 4  # times as long as the last picture took: until the next is made
+_JSON = "application/json"
 _EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 Answered = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -99,7 +101,11 @@ def _answering(parts: PageParts, handler: Answered) -> Answered:
 
 
 def _json(document: Json, status: int = HTTPStatus.OK) -> web.Response:
-    return _bytes(msgspec.json.encode(document), "application/json", status)
+    return _bytes(msgspec.json.encode(document), _JSON, status)
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _bytes(body: bytes, content_type: str, status: int = HTTPStatus.OK) -> web.Response:
@@ -128,27 +134,53 @@ async def _file(name: str, request: web.Request) -> web.StreamResponse:
 # --- the API -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptPicture:
+    """A picture that shows everything, as it was sent. ``until``: for how long it is good enough."""
+
+    revision: int
+    body: bytes
+    until: float
+
+
 @dataclass(slots=True)
 class _Api:
     parts: PageParts
-    _kept: tuple[tuple[int, float | None], bytes] | None = None  # the last picture that shows everything
+    _kept: _KeptPicture | None = None
+    _next_filtered: float = 0.0  # when the next picture for a reader of few rights may be made
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # questions are answered one by one
+    _filtering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def picture(self, request: web.Request) -> web.StreamResponse:
         sight, at = await self.parts.gate.enter(request), _moment(request)
         frame = await self.parts.frames.frame(at)
         may_get = await _may_get(sight, partial(_names_in_picture, frame.picture))
-        return _bytes(self._written(frame, at, may_get), "application/json")
-
-    def _written(self, frame: PictureFrame, at: float | None, may_get: MayGet) -> bytes:
-        key = frame.revision, at
-        if may_get is may_get_all and self._kept is not None and self._kept[0] == key:
-            return self._kept[1]
-        document = picture_json(self.parts.head, frame.picture, frame.revision, frame.known_since, may_get)
-        written = msgspec.json.encode(document)
+        live = self.parts.live
+        if live is None:
+            return _bytes(self._written(frame, may_get), _JSON)
         if may_get is may_get_all:
-            self._kept = key, written
-        return written
+            return _bytes(self._shared(frame, live), _JSON)
+        async with self._filtering:
+            await asyncio.sleep(self._next_filtered - _clock())
+            began = _clock()
+            body = self._written(frame, may_get)
+            self._next_filtered = _clock() + _REST * (_clock() - began)
+        return _bytes(body, _JSON)
+
+    def _shared(self, frame: PictureFrame, live: LivePicture) -> bytes:
+        """One that is a little older is as good: what changed since is in the stream. So pictures of a large
+        cluster take a small part of the time, however often readers load them."""
+        began, kept = _clock(), self._kept
+        if kept is not None and began < kept.until and live.ring.after(kept.revision) is not None:
+            return kept.body
+        body = self._written(frame, may_get_all)
+        self._kept = _KeptPicture(frame.revision, body, _clock() + _REST * (_clock() - began))
+        return body
+
+    def _written(self, frame: PictureFrame, may_get: MayGet) -> bytes:
+        return msgspec.json.encode(
+            picture_json(self.parts.head, frame.picture, frame.revision, frame.known_since, may_get)
+        )
 
     async def decision(self, request: web.Request) -> web.StreamResponse:
         sight, name = await self.parts.gate.enter(request), request.match_info["id"]
@@ -231,14 +263,13 @@ class _Api:
 
 
 async def _follow(response: web.StreamResponse, live: LivePicture, sight: ReaderSight, revision: int) -> None:
-    clock = asyncio.get_running_loop().time
-    reviewed = clock()
+    reviewed = _clock()
     while not live.closed:
         batches = await live.after(revision, _SIGN_OF_LIFE_SECONDS)
         if batches is None:
             return await _send(response, _reload("changes were missed: the page loads the picture again"))
-        if clock() - reviewed > _REVIEWED_SECONDS:
-            reviewed = clock()
+        if _clock() - reviewed > _REVIEWED_SECONDS:
+            reviewed = _clock()
             if not await sight.holds():
                 return await _send(response, _reload("the rights of this reader have changed"))
         sent = revision

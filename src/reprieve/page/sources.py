@@ -3,10 +3,10 @@
 Protocols and records; where they come from is not known here.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Protocol
+from typing import Any, Protocol
 
 from aiohttp import web
 
@@ -93,13 +93,17 @@ class PageGate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """``live``: None for a history alone. ``questions``: None if none are answered."""
+    """``live``: None for a history alone. ``questions``: None if none are answered.
+
+    ``tasks``: what runs besides while the page is served, by name.
+    """
 
     head: PageHead
     frames: FrameSource
     gate: PageGate
     live: LivePicture | None = None
     questions: PageQuestions | None = None
+    tasks: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
