@@ -10,9 +10,7 @@ from tests.browser.fake_server import FakeServer
 from tests.browser.scripted import World, small
 
 # The map is drawn first, and then numbers, lists and tables.
-SHOWN = (
-    "document.querySelector('rp-cluster rp-table tbody tr') && document.querySelector('#numbers dd') && true"
-)
+SHOWN = "!!document.querySelector('rp-cluster rp-table tbody tr') && !!document.querySelector('#numbers dd')"
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ export function takeToken(location, history, storage) {
 
 export class Client {
   #token;
+  /** @type {number | null} the moment that questions are about; null is now */
+  at = null;
 
   constructor(token) {
     this.#token = token;
@@ -38,7 +40,7 @@ export class Client {
   }
 
   decision(id) {
-    return this.#json(`decisions/${encodeURIComponent(id)}`);
+    return this.#json(`decisions/${encodeURIComponent(id)}${this.#query({})}`);
   }
 
   history() {
@@ -47,15 +49,15 @@ export class Client {
 
   /** @param {"pod" | "group" | "decision"} kind */
   why(kind, key) {
-    return this.#json(`why?${new URLSearchParams({ [kind]: key })}`);
+    return this.#json(`why${this.#query({ [kind]: key })}`);
   }
 
   exposure(namespace) {
-    return this.#json(`exposure?${new URLSearchParams(namespace ? { namespace } : {})}`);
+    return this.#json(`exposure${this.#query(namespace ? { namespace } : {})}`);
   }
 
   whatif(yaml) {
-    return this.#json("whatif", { method: "POST", body: yaml });
+    return this.#json(`whatif${this.#query({})}`, { method: "POST", body: yaml });
   }
 
   apply(yaml) {
@@ -86,6 +88,11 @@ export class Client {
       clearTimeout(alarm);
       reader.cancel().catch(() => {}); // it may have ended already
     }
+  }
+
+  #query(parameters) {
+    const all = new URLSearchParams(this.at === null ? parameters : { ...parameters, at: this.at });
+    return all.size ? `?${all}` : "";
   }
 
   async #json(path, options = {}) {

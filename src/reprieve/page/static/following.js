@@ -11,15 +11,17 @@ const UNAUTHORIZED = 401;
  * @property {(keyframe: object) => void} keyframe replaces all that is known
  * @property {(message: object) => boolean} changes false if the message does not continue what is known
  * @property {() => void} connected
+ * @property {() => void} recorded nothing will change: the server shows a recording
  * @property {(sentence: string, milliseconds: number) => void} lost and when it tries again
  * @property {(sentence: string) => void} ended it does not try again
  */
 
-/** Follows for ever, or until the token ends. `retry()` ends a wait. */
+/** Follows for ever, or until the token ends; a recording has nothing to follow. `retry()` ends a wait. */
 export class Following {
   #client;
   #listener;
   #revision = null;
+  #isRecording = false;
   #wake = () => {};
 
   /** @param {import("./client.js").Client} client @param {Listener} listener */
@@ -37,6 +39,7 @@ export class Following {
       let said = "the server closed the connection";
       try {
         await this.#once(() => { wait = FIRST_WAIT / 2; });
+        if (this.#isRecording) return this.#listener.recorded();
       } catch (error) {
         if (error instanceof Refused && error.status === UNAUTHORIZED) {
           this.#listener.ended(error.message);
@@ -58,8 +61,10 @@ export class Following {
       if (this.#revision === null) {
         const keyframe = await this.#client.picture();
         this.#revision = keyframe.revision;
+        this.#isRecording = keyframe.mode === "offline";
         this.#listener.keyframe(keyframe);
       }
+      if (this.#isRecording) return;
       const stop = new AbortController();
       let reload = false;
       const hear = (event) => {

@@ -47,6 +47,7 @@ class Page {
     keyframe: (keyframe) => this.#keyframe(keyframe),
     changes: (message) => this.#changes(message),
     connected: () => this.#connection("live", null),
+    recorded: () => this.#connection("recording", null),
     lost: (sentence, wait) => this.#lost(sentence, wait),
     ended: (sentence) => this.#ended(sentence),
   });
@@ -67,6 +68,7 @@ class Page {
 
   #now() {
     if (this.#past !== null) return this.#past.time;
+    if (this.#live.mode === "offline") return this.#live.time;
     return this.#live.time + (performance.now() - this.#liveAt) / 1000;
   }
 
@@ -82,6 +84,7 @@ class Page {
     by("panel-whatif").prepare(this.#client, this.#live.can);
     by("panel-why").prepare(this.#client);
     for (const name of ["why", "exposure"]) by(`tab-${name}`).hidden = this.#live.can[name] === false;
+    this.#scrubber.recorded = this.#live.mode === "offline";
     if (isFirst) this.#restore();
     this.#loadHistory();
   }
@@ -98,9 +101,15 @@ class Page {
 
   #connection(state, sentence) {
     by("connection").dataset.state = state;
-    setText(by("connection"), this.#past !== null && state === "live" ? "looking back" : state);
+    setText(by("connection"), this.#past !== null && state !== "lost" ? "looking back" : state);
     by("banner").hidden = sentence === null;
     if (sentence === null) by("banner").replaceChildren();
+  }
+
+  /** The words for the connection depend on what is shown; a banner stays as long as its reason. */
+  #reconsider() {
+    const { state } = by("connection").dataset;
+    this.#connection(state, state === "lost" || state === "ended" ? "" : null);
   }
 
   #lost(sentence, wait) {
@@ -298,15 +307,15 @@ class Page {
     } catch (error) {
       this.#scrubber.show(null, `The past cannot be shown: ${sentenceOf(error)}.`);
     }
-    if (this.#past === null) this.#historySoon(HISTORY_EVERY);
+    if (this.#past === null && this.#live.mode !== "offline") this.#historySoon(HISTORY_EVERY);
   }
 
   /** @param {number | null | "now"} at null is live; "now" holds the picture that is on the screen */
   async #goTo(at) {
     if (at === null) {
-      [this.#past, this.#wanted] = [null, null];
+      [this.#past, this.#wanted, this.#client.at] = [null, null, null];
       this.#scrubber.at = null;
-      this.#connection(by("connection").dataset.state, by("banner").hidden ? null : "");
+      this.#reconsider();
       this.#showAll();
       return this.#historySoon(0);
     }
@@ -321,8 +330,8 @@ class Page {
       try {
         const picture = new Picture(await this.#client.picture(asked));
         if (this.#wanted === null) return; // back to live meanwhile
-        this.#past = picture;
-        this.#connection("live", null);
+        [this.#past, this.#client.at] = [picture, asked];
+        this.#reconsider();
         this.#showAll();
       } catch (error) {
         by("banner").hidden = false;

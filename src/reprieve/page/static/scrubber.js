@@ -11,6 +11,7 @@ const PLAY_EVERY = 500;
 class Scrubber extends HTMLElement {
   #history = null;
   #at = null;
+  #recorded = false;
   #playing = 0;
   #plot = svg("svg", { role: "img", preserveAspectRatio: "none" });
   #slider = h("input", { type: "range", min: "0", step: "1", "aria-label": "Time", oninput: () => this.#slide() });
@@ -43,6 +44,12 @@ class Scrubber extends HTMLElement {
     if (history === null) return;
     this.#slider.max = String(Math.max(1, Math.round(history.to - history.from)));
     this.#draw();
+    this.#render();
+  }
+
+  /** Of a recording, the end is what is live elsewhere. */
+  set recorded(recorded) {
+    this.#recorded = recorded;
     this.#render();
   }
 
@@ -86,16 +93,17 @@ class Scrubber extends HTMLElement {
   #render() {
     const past = this.#at !== null;
     this.classList.toggle("past", past);
-    setText(this.#live, past ? "Back to live" : "Pause");
+    setText(this.#live, this.#recorded ? "To the end" : past ? "Back to live" : "Pause");
+    this.#live.disabled = this.#recorded && !past;
     setText(this.#play, this.#playing ? "▮▮" : "▶");
     this.#play.setAttribute("aria-label", this.#playing ? "Stop playing" : "Play from here");
     if (this.#history === null) return;
     const { from, to, knownSince } = this.#history;
     const at = this.#at ?? to;
     this.#slider.value = String(Math.round(at - from));
-    this.#slider.setAttribute("aria-valuetext", past ? moment(at, to) : "now");
+    this.#slider.setAttribute("aria-valuetext", past || this.#recorded ? moment(at, to) : "now");
     setText(this.#first, knownSince ? `known since ${moment(knownSince, to)}` : minute(from));
-    setText(this.#words, past ? moment(at, to) : "now");
+    setText(this.#words, past || this.#recorded ? moment(at, to) : "now");
   }
 
   #draw() {
