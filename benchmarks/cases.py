@@ -118,6 +118,10 @@ def _scheduling() -> Iterator[Case]:
         arguments = {"nodes": 5000, "around": around}
         name = f"schedule-5000-{around}"
         yield Case(name, f"as schedule-5000, with {what}", "scheduling", arguments, Compared.MEAN_CPU)
+    for readers, stalled, what in ((0, 0, "no reader"), (20, 5, "20 readers, of which 5 are stalled")):
+        arguments = {"nodes": 5000, "readers": readers, "stalled": stalled}
+        about = f"as schedule-5000, with a page that has {what}"
+        yield Case(f"schedule-5000-readers-{readers}", about, "page_readers", arguments, Compared.MEDIAN_WALL)
     yield Case("decode", "a pod is decoded from JSON", "decoding")
 
 

@@ -33,6 +33,14 @@ HOMES: dict[str, tuple[str, ...]] = {
     "PerformerLimits": ("reprieve.runtime.performer", "reprieve.runtime.performer:Limits"),
     "run": ("reprieve.runtime.virtual_time",),
     "clock": ("reprieve.runtime.virtual_time",),
+    # The page.
+    "PictureFeed": ("reprieve.page.feed",),
+    "LivePicture": ("reprieve.page.live",),
+    "PageHead": ("reprieve.page.documents",),
+    "PageParts": ("reprieve.page.sources",),
+    "LiveFrames": ("reprieve.page.sources",),
+    "loopback_page": ("reprieve.assembly.loopback_page",),
+    "BetweenSteps": ("reprieve.assembly.serving_thread",),
     # The mini cluster.
     "MiniCluster": ("reprieve.cluster.mini.cluster",),
     "Store": ("reprieve.cluster.mini.store",),

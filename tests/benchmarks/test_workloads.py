@@ -20,6 +20,7 @@ from benchmarks.workloads import (
     looping,
     meanwhile,
     observing,
+    page_readers,
     placing,
     preempting,
     preemptors,
@@ -57,6 +58,10 @@ def check(run: Run, count: int) -> None:
 def test_frames_are_counted_until_the_last_change_is_drawn() -> None:
     run = drawing.measure(what="frames", nodes=20, pods=40, rounds=3)
     check(run, len(run.wall_ms))
+
+
+def test_pods_are_placed_while_readers_follow_the_page() -> None:
+    check(page_readers.measure(nodes=8, readers=3, stalled=1, pods=10), 10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

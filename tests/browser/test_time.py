@@ -55,5 +55,5 @@ def test_a_journal_without_its_beginning_says_since_when_it_knows(page: Page, se
 def test_without_a_journal_it_says_so(page: Page, server: FakeServer) -> None:
     server.world.can["history"] = False
     page.evaluate("location.reload()")
-    page.until("document.querySelector('rp-scrubber .note')?.textContent.startsWith('There is no journal')")
+    page.until("document.querySelector('rp-scrubber .note')?.textContent.startsWith('This is the present.')")
     assert page.evaluate("document.querySelector('rp-scrubber .time').hidden")

@@ -301,7 +301,7 @@ class Page {
   async #loadHistory() {
     clearTimeout(this.#historyDue);
     this.#historyDue = 0;
-    if (this.#live.can.history === false) return this.#scrubber.show(null, "There is no journal to look back into: start the scheduler with one.");
+    if (this.#live.can.history === false) return this.#scrubber.show(null, "This is the present. To look back into a journal, open it with `reprieve page DIR`.");
     try {
       this.#scrubber.show(await this.#client.history());
     } catch (error) {
