@@ -159,6 +159,12 @@ POOLS = (
     ("cpu16", 20, [16_000, 65_536, 0]),
 )
 TEAMS = ("team-a", "team-b", "team-c")
+DEMANDS = (
+    ("team-a/web", 1000, "lowest highest priority"),
+    ("team-c/serve", 1000, "fewest pods"),
+    ("team-b/sweep", 100, "smallest sum of victim priorities"),
+    ("team-a/notebook", 500, "lowest highest priority"),
+)
 
 
 def small() -> World:
@@ -216,7 +222,9 @@ def _fill_processors(world: World, chance: random.Random) -> None:
 
 def _decisions(world: World) -> None:
     for number in range(300, 316):
-        world.decide(summary(number, victims=1 + number % 5, spared=number % 3))
+        key, priority, why = DEMANDS[number % len(DEMANDS)]
+        demand = {"kind": "Pod", "key": f"{key}-{number % 7}", "priority": priority, "pods": 1}
+        world.decide(summary(number, demand=demand, victims=1 + number % 5, spared=number % 3, why=why))
     refused = {"kind": "PodGroup", "key": "team-c/giant", "priority": 100, "pods": 64}
     world.decide(
         summary(
@@ -288,6 +296,7 @@ def _detail(found: Json, victims: list[Pod]) -> Json:
                 "priority": pod.priority,
                 "group": pod.group,
                 "state": pod.state,
+                "because": f"{pod.node} is short of nvidia.com/gpu by 2",
             }
             for pod in victims
         ],

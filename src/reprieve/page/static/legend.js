@@ -6,7 +6,7 @@ import { number } from "./words.js";
 /** @param {ReturnType<import("./bands.js").scaleOf>} scale */
 export function legendOf(scale) {
   const bands = scale.legend.map(({ level, from, to }) =>
-    h("li", {}, h("span", { class: `swatch level-${level}` }), from === to ? number(from) : `${number(from)} to ${number(to)}`));
+    h("li", {}, h("span", { class: `swatch level-${level}` }), from === to ? number(from) : `${number(from)}–${number(to)}`));
   const signs = [
     ["free", "free"],
     ["leaving", "leaving"],

@@ -70,7 +70,7 @@ function gauges(scene, found, pods) {
 function podLine(lens, scene, pod, now) {
   const role = scene.emphasis?.roles.get(pod.uid);
   const { name, sign } = STATES[pod.state];
-  const since = pod.state === LEAVING ? ` ${span(now - pod.since)}` : "";
+  const since = pod.state === LEAVING && pod.since !== null ? ` ${span(now - pod.since)}` : "";
   return h("li", {},
     h("button", { type: "button", class: `pod state-${name}`, "data-uid": pod.uid, onclick: () => tell(lens, "choose-pod", pod.uid) },
       h("span", { class: `sign level-${scene.scale.of(pod.priority)} state-${name}`, "aria-hidden": "true" }, sign),

@@ -5,7 +5,8 @@ import { LEAVING, MARKED, PENDING } from "./words.js";
 /**
  * @typedef {{name: string, pool: string, zone: string, ready: boolean, cordoned: boolean, allocatable: number[]}} ClusterNode
  * @typedef {{key: string, uid: string, node: string | null, priority: number, group: string | null, requests: number[],
- *   state: number, nominated: string | null, reason: string | null, since: number}} Pod
+ *   state: number, nominated: string | null, reason: string | null, since: number | null}} Pod
+ *   since: when the page saw the state begin; null if it had begun before
  * @typedef {{key: string, priority: number, minCount: number, mode: string, parent: string | null}} Group
  */
 
@@ -47,7 +48,7 @@ export class Picture {
     for (const row of keyframe.nodes) this.#node(row, changed);
     for (const row of keyframe.groups) this.#group(row);
     for (const [key, uid, node, priority, group, requests, state, nominated, reason] of keyframe.pods) {
-      this.#add({ key, uid, node: nameOf(node), priority, group: groupOf(group), requests, state, nominated: nameOf(nominated), reason, since: this.time });
+      this.#add({ key, uid, node: nameOf(node), priority, group: groupOf(group), requests, state, nominated: nameOf(nominated), reason, since: null });
     }
     for (const decision of keyframe.decisions) this.decisions.set(decision.id, decision);
   }
