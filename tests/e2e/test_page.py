@@ -115,6 +115,9 @@ def test_a_preemption_live_and_from_the_journal(tmp_path: Path) -> None:
         assert (status, answer["message"]) == (400, 'pods "new" already exists')
         assert "was preempted" in page.get("why?pod=default/old")["text"]
         assert "PREEMPTABLE FROM" in page.get("exposure?namespace=default")["text"]
+        assert sum(count for _, count in page.get("history")["preemptions"]) == 1
+        before = f"at={decision['time'] - 0.001}"
+        assert states(page.get(f"picture?{before}"))["default/old"] == 1, "also while it runs"
         with page_of("--kubeconfig", str(tmp_path / "kubeconfig")) as read:
             with_credentials(read, decision["id"])
             page.get("apply", manifests(a_pod("later")))

@@ -3,40 +3,31 @@
 What is wrong with a recording is a sentence. It must not know HTTP.
 """
 
-import asyncio
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
-from reprieve.assembly.inquiries import PolicyChoice
-from reprieve.assembly.journals import JOURNAL, run_configuration
+from reprieve.assembly.journal_frames import JournalFrames
+from reprieve.assembly.journals import JOURNAL
 from reprieve.assembly.loopback_page import loopback_page
-from reprieve.assembly.page_questions import OF_THE_CLUSTER, AskedCluster, ClusterQuestions
-from reprieve.cluster.api.codec import READERS, Decoded
-from reprieve.config.encoding import as_document
-from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
+from reprieve.assembly.page_questions import AskedCluster, ClusterQuestions
 from reprieve.inquiry.decision_list import read_decisions
-from reprieve.inquiry.decoded_cluster import DecodedCluster, ObjectsByName, decoded
+from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.joined_files import cluster_in
 from reprieve.inquiry.object_files import parse_objects
 from reprieve.model.events import Event, Seen, Synced
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject
 from reprieve.page.documents import PageAbilities, PageHead
-from reprieve.page.history import JournalHistory, JournalMoment
+from reprieve.page.history import JournalHistory
 from reprieve.page.picture import Picture
-from reprieve.page.sources import PageGate, PageParts, PageRefusedError, PictureFrame
+from reprieve.page.sources import PageGate, PageParts, PictureFrame
 from reprieve.runtime.journal import JournalError, located_entries
 from reprieve.runtime.recent_decisions import KeptDecision
 
 _SUFFIX, _BEGIN = ".jsonl", b'{"begin":'
 _AGAIN = "`reprieve page` printed"
-_VERSIONS = {kind: version for version, kind in reversed(READERS)}
 
 
 class RecordingError(Exception):
@@ -48,7 +39,7 @@ class Recording:
     """``notes``: what could not be read of it."""
 
     name: str
-    source: "JournalHistory | DecodedCluster"
+    source: JournalHistory | DecodedCluster
     notes: tuple[str, ...] = ()
 
 
@@ -126,66 +117,3 @@ class SnapshotFrame:
 
     async def asked(self, at: float | None) -> AskedCluster:
         return AskedCluster(lambda: self.cluster, self._decisions)
-
-
-# --- a journal -----------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class JournalFrames:
-    """The moments of a journal. The last one that was asked for is remembered: more is asked about it."""
-
-    journal: JournalHistory
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _last: tuple[float, JournalMoment] | None = None
-
-    async def frame(self, at: float | None) -> PictureFrame:
-        moment = await self._moment(at)
-        return PictureFrame(moment.picture, known_since=moment.known_since)
-
-    async def history(self) -> Json | None:
-        return self.journal.document()
-
-    async def asked(self, at: float | None) -> AskedCluster:
-        """With the configuration and the gates of the run; without its head, the usual ones."""
-        moment = await self._moment(at)
-        configuration, choice = None, OF_THE_CLUSTER
-        if moment.head:
-            try:
-                configured, gates = run_configuration(moment.head)
-            except JournalError as error:
-                raise PageRefusedError(str(error)) from error
-            configuration = as_document(configured)
-            named: Json = msgspec.to_builtins(gates)
-            choice = PolicyChoice(feature_gates=",".join(f"{k}={str(v).lower()}" for k, v in named.items()))
-        decisions = tuple(moment.picture.decisions.all())
-        return AskedCluster(partial(_cluster_at, moment, configuration), decisions, choice)
-
-    async def _moment(self, at: float | None) -> JournalMoment:
-        if at is None:
-            return self.journal.last
-        async with self._turn:
-            if self._last is None or self._last[0] != at:
-                self._last = at, await asyncio.to_thread(self.journal.at, at)
-            return self._last[1]
-
-
-def _cluster_at(moment: JournalMoment, configuration: Json | None) -> DecodedCluster:
-    """The scheduler's own records: no object needs defaults, and none is unreadable."""
-    seen = moment.objects.all()
-    source = ClusterObjects((), moment.picture.time, configuration=configuration)
-    by_name = ObjectsByName()
-    for event in seen:
-        thing = event.object
-        kind, meta = type(thing).__name__, thing.metadata
-        body = ApiObject(kind, _VERSIONS[kind], msgspec.json.encode(thing))
-        by_name.add((kind, meta.namespace, meta.name), body)
-    records: Sequence[Decoded[KubernetesObject]] = [
-        Decoded(object=event.object, unserved=event.unserved) for event in seen
-    ]
-    return DecodedCluster(source, tuple(records), by_name, tuple(_notes(moment)))
-
-
-def _notes(moment: JournalMoment) -> Iterator[str]:
-    if moment.known_since is not None:
-        yield "The beginning of the journal was rotated away: objects that did not change since are unknown."

@@ -1,13 +1,15 @@
 """How does `reprieve up` serve the page of its cluster, and which cluster do its questions ask about?"""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from reprieve.assembly.journal_frames import JournalFrames
+from reprieve.assembly.journals import JOURNAL
 from reprieve.assembly.loopback_page import loopback_page
 from reprieve.assembly.manifest_submission import SubmissionError, submit_manifests
-from reprieve.assembly.mini_cluster import Up
+from reprieve.assembly.mini_cluster import LocalCluster, Up
 from reprieve.assembly.page_questions import AskedCluster, ClusterQuestions, manifests_in
 from reprieve.assembly.serving_thread import BetweenSteps
 from reprieve.cluster.api.codec import READERS
@@ -21,8 +23,10 @@ from reprieve.inquiry.readable_kinds import SUPPORTING_KINDS
 from reprieve.model.json import Json
 from reprieve.page.documents import PageAbilities, PageHead
 from reprieve.page.feed import PictureFeed
+from reprieve.page.history import JournalHistory
 from reprieve.page.live import LivePicture
-from reprieve.page.sources import LiveFrames, PageGate, PageParts, PageRefusedError
+from reprieve.page.sources import LiveFrames, PageGate, PageParts, PageRefusedError, PictureFrame
+from reprieve.runtime.journal import located_entries
 from reprieve.runtime.recent_decisions import KeptDecision
 
 # Commands import nothing of the page: what they need of it, they import from here.
@@ -34,13 +38,15 @@ _READ = tuple(dict.fromkeys([*(kind for _, kind in READERS), "Workload", *SUPPOR
 
 
 def page_of_up(
-    up: Up, feed: PictureFeed, configured: Configuration, kubeconfig: Path
+    up: Up, feed: PictureFeed, configured: Configuration, wanted: LocalCluster
 ) -> AbstractAsyncContextManager[str]:
     """For as long as the context is open; yields the address. To be called in the scheduler's event loop."""
-    between = BetweenSteps()
+    between, past = BetweenSteps(), _past(wanted.data_dir)
 
     async def read(at: float | None) -> AskedCluster:
         """Objects are copied between two steps of the scheduler, and decoded elsewhere."""
+        if at is not None and past is not None:
+            return await past.asked(at)
         found = await between(partial(_copied, up))
         source = ClusterObjects(
             found.objects, up.cluster.clock(), found.version, configuration=as_document(configured)
@@ -50,17 +56,38 @@ def page_of_up(
     async def submit(manifests: bytes) -> Json:
         bodies = [manifest.body for manifest in manifests_in(manifests)]
         try:
-            return {"created": await submit_manifests(str(kubeconfig), bodies)}
+            return {"created": await submit_manifests(str(wanted.kubeconfig), bodies)}
         except SubmissionError as error:
             before = f" (created before it: {', '.join(error.created)})" if error.created else ""
             raise PageRefusedError(f"{error}{before}") from error
 
     def parts(gate: PageGate) -> PageParts:
         live = LivePicture(partial(between, feed.take))
-        questions = ClusterQuestions(read, submit=submit)
-        return PageParts(PageHead("local", "up", _CAN), LiveFrames(live, _NONE_YET), gate, live, questions)
+        head = PageHead("local", "up", replace(_CAN, history=past is not None))
+        frames = UpFrames(LiveFrames(live, _NONE_YET), past)
+        return PageParts(head, frames, gate, live, ClusterQuestions(read, submit=submit))
 
     return loopback_page(parts, "`reprieve up` printed")
+
+
+def _past(data_dir: Path | None) -> JournalFrames | None:
+    if data_dir is None:
+        return None
+    return JournalFrames(JournalHistory(partial(located_entries, data_dir / JOURNAL)))
+
+
+@dataclass(frozen=True, slots=True)
+class UpFrames:
+    """``past``: the journal that the cluster's scheduler writes; None without a data directory."""
+
+    present: LiveFrames
+    past: JournalFrames | None
+
+    async def frame(self, at: float | None) -> PictureFrame:
+        return await (self.present if at is None or self.past is None else self.past).frame(at)
+
+    async def history(self) -> Json | None:
+        return await self.past.history() if self.past is not None else None
 
 
 @dataclass(frozen=True, slots=True)

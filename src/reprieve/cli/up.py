@@ -273,7 +273,7 @@ async def keep(
                 )
             )
             page = (
-                await stack.enter_async_context(page_of_up(cluster, feed, configured, wanted.kubeconfig))
+                await stack.enter_async_context(page_of_up(cluster, feed, configured, wanted))
                 if feed is not None
                 else ""
             )

@@ -73,13 +73,16 @@ class JournalHistory:
     known_since: float | None = None  # if the beginning was rotated away
     _keyframes: list[_Keyframe] = field(default_factory=list)
     _minutes: dict[int, int] = field(default_factory=dict)
+    _position: JournalPosition | None = None
+    _spacing: int = field(default_factory=lambda: _FIRST_SPACING)
+    _lines: int = 0
 
     def load(self) -> None:
-        """Reads the whole journal once. Raises JournalError."""
-        spacing, lines = _FIRST_SPACING, 0
-        for position, entry in self.entries_from(None):
+        """Reads the journal to its end, from where it was read before. Raises JournalError."""
+        for position, entry in self.entries_from(self._position):
+            self._position = position
             self.last.fold(entry)
-            lines += 1
+            self._lines += 1
             if isinstance(entry, Began):
                 continue
             if self.first_time is None:
@@ -88,18 +91,22 @@ class JournalHistory:
             # A clock that was set back does not take the history back.
             self.last_time = max(self.last_time, entry.at)
             self._count(entry)
-            if lines >= spacing:
-                lines = 0
-                self._keyframes.append(_Keyframe(self.last_time, position, self._kept()))
-                if len(self._keyframes) > MOST_KEYFRAMES:
-                    del self._keyframes[::2]
-                    spacing *= 2
+            if self._lines >= self._spacing:
+                self._lines = 0
+                self._add_keyframe(position)
         self.last.picture.take_changes()
 
+    def _add_keyframe(self, position: JournalPosition) -> None:
+        self.last.picture.take_changes()
+        self._keyframes.append(_Keyframe(self.last_time, position, self.last.copy()))
+        if len(self._keyframes) > MOST_KEYFRAMES:
+            del self._keyframes[::2]
+            self._spacing *= 2
+
     def at(self, time: float) -> JournalMoment:
-        """As of then: what came in at that time counts."""
+        """As of then: what came in at that time counts. Raises JournalError."""
         if time >= self.last_time:
-            return self.last
+            return self.last.copy()
         found = bisect_right([keyframe.time for keyframe in self._keyframes], time)
         start = self._keyframes[found - 1] if found else None
         moment = start.moment.copy() if start is not None else JournalMoment()
@@ -118,10 +125,6 @@ class JournalHistory:
             "knownSince": self.known_since,
             "preemptions": [[minute * _MINUTE, count] for minute, count in sorted(self._minutes.items())],
         }
-
-    def _kept(self) -> JournalMoment:
-        self.last.picture.take_changes()
-        return self.last.copy()
 
     def _count(self, entry: Entry) -> None:
         if not isinstance(entry, Asked) or entry.decision is None or _PREEMPTS not in entry.decision:

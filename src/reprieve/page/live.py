@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from reprieve.page.change_ring import ChangeBatch, ChangeRing
 from reprieve.page.feed import FedSteps, fold_steps, slices
 from reprieve.page.picture import Picture
+from reprieve.supervision.mishaps import log_mishap
 
 _PERIOD, _IDLE_PERIOD = 0.1, 2.0  # seconds
 _SLICE = 500  # events that are folded before others get their turn
@@ -31,16 +32,37 @@ class LivePicture:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _refreshing: set[asyncio.Future[None]] = field(default_factory=set)
 
     async def refresh(self) -> None:
         async with self._turn:
             for part in slices(await self.take(), _SLICE):
-                fold_steps(self.picture, part)
+                self._fold(part)
                 await asyncio.sleep(0)
             changes = self.picture.take_changes()
             if changes:
                 self.ring.add(self.picture.time, changes, self.picture.resources())
                 self._wake()
+
+    async def refresh_within(self, seconds: float) -> None:
+        """A scheduler in a long step shows nothing new; what was taken must not be lost for that."""
+        task = asyncio.ensure_future(self.refresh())
+        self._refreshing.add(task)
+        task.add_done_callback(self._refreshing.discard)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        for one in done:
+            one.result()
+
+    def _fold(self, steps: FedSteps) -> None:
+        """An object that cannot be shown is left out, and the others are folded: twice changes nothing."""
+        try:
+            fold_steps(self.picture, steps)
+        except Exception:
+            for one in slices(steps, 1):
+                try:
+                    fold_steps(self.picture, one)
+                except Exception as error:
+                    log_mishap("page: something cannot be shown", error)
 
     async def keep_fresh(self) -> None:
         while not self.closed:

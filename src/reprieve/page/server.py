@@ -156,7 +156,7 @@ class _Api:
         frame = await self.parts.frames.frame(at)
         may_get = await _may_get(sight, partial(_names_in_picture, frame.picture))
         live = self.parts.live
-        if live is None:
+        if live is None or at is not None:
             return _bytes(self._written(frame, may_get), _JSON)
         if may_get is may_get_all:
             return _bytes(self._shared(frame, live), _JSON)

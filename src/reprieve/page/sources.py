@@ -16,6 +16,8 @@ from reprieve.page.live import LivePicture
 from reprieve.page.picture import Picture
 from reprieve.report.hidden_names import MayGet, Named, may_get_all
 
+_PATIENCE = 1.0  # seconds for which a picture waits for the scheduler
+
 
 class PageRefusedError(Exception):
     """Why a request is not answered: a sentence, and an HTTP status."""
@@ -118,7 +120,7 @@ class LiveFrames:
             raise PageRefusedError(
                 "only the present is known here: there is no history", HTTPStatus.NOT_FOUND
             )
-        await self.live.refresh()
+        await self.live.refresh_within(_PATIENCE)
         if not self.live.ring.revision:
             raise PageRefusedError(self.none_yet, HTTPStatus.SERVICE_UNAVAILABLE)
         return PictureFrame(self.live.picture, self.live.ring.revision)

@@ -176,9 +176,12 @@ def entries(directory: Path) -> Iterator[Entry]:
 def located_entries(
     directory: Path, start: JournalPosition | None = None
 ) -> Iterator[tuple[JournalPosition, Entry]]:
-    """The same from a position on, each with the position after it."""
+    """The same from a position on, each with the position after it; its file must still be there."""
     cut: Path | None = None
-    for path in _found(directory):
+    files = _found(directory)
+    if start is not None and start.file < _number(files[0]):
+        raise JournalError(f"{directory}: file {start.file} of the journal was removed while it was read")
+    for path in files:
         if start is not None and _number(path) < start.file:
             continue
         begin = start if start is not None and _number(path) == start.file else _beginning(path)

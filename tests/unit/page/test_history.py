@@ -13,7 +13,15 @@ from reprieve.page.documents import PageHead, picture_json
 from reprieve.page.history import JournalHistory
 from reprieve.page.journal_fold import fold_entry
 from reprieve.page.picture import Picture
-from reprieve.runtime.journal import Bounds, Journal, Journaled, entries, located_entries
+from reprieve.runtime.journal import (
+    Bounds,
+    Journal,
+    Journaled,
+    JournalError,
+    JournalPosition,
+    entries,
+    located_entries,
+)
 from reprieve.runtime.journal_lines import Began
 from reprieve.scheduler.core import Scheduler
 from tests.unit.scheduler.making import a_node, a_pod, bound, target
@@ -101,6 +109,31 @@ def test_a_new_run_knows_all_again(tmp_path: Path) -> None:
     assert found.document()["knownSince"] is not None
     assert found.last.known_since is None
     assert [row.name for row in found.last.picture.nodes()] == ["n1"]
+
+
+def test_a_journal_that_goes_on_is_read_on(tmp_path: Path) -> None:
+    found = JournalHistory(lambda start: located_entries(tmp_path, start))
+    with closing(Journal(tmp_path, {}, print)) as journal:
+        machine = Journaled(Scheduler(), journal)
+        for i in range(5):
+            machine.observe([Seen(a_pod(f"p{i}"))], 60.0 + i)
+            found.load()
+            assert len(found.at(1_000.0).picture.pods()) == i + 1
+    file = tmp_path / "00000001.jsonl"
+    file.write_bytes(file.read_bytes() + b'{"at":99.0,"ev')
+    found.load()
+    assert found.last_time == 64.0
+
+
+def test_a_file_that_was_removed_meanwhile_is_a_sentence(tmp_path: Path) -> None:
+    write(tmp_path, Bounds(file_bytes=3_000, files=1_000))
+    found = loaded(tmp_path)
+    found.load()
+    for file in sorted(tmp_path.iterdir())[:3]:
+        file.unlink()
+    begin = JournalPosition(1, 0, 0)
+    with pytest.raises(JournalError, match="was removed while it was read"):
+        next(located_entries(tmp_path, begin))
 
 
 # --- recordings that cannot be shown -------------------------------------------------------------

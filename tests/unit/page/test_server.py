@@ -17,10 +17,12 @@ from reprieve.assembly import loopback_page as loopback
 from reprieve.assembly.loopback_page import LoopbackGate, page_listening
 from reprieve.model.events import Event, Seen, Synced
 from reprieve.model.json import Json
-from reprieve.page import server
+from reprieve.model.objects import Pod
+from reprieve.page import picture, server, sources
 from reprieve.page.documents import PageAbilities, PageHead
-from reprieve.page.feed import PictureFeed
+from reprieve.page.feed import FedSteps, PictureFeed
 from reprieve.page.live import LivePicture
+from reprieve.page.rows import PodRow, pod_row
 from reprieve.page.sources import LiveFrames, PageParts, PageRefusedError, WhyQuestion
 from reprieve.scheduler.decision import Decided
 from tests.unit.report.test_decisions import choosing
@@ -232,6 +234,50 @@ def test_amounts_in_another_order_make_readers_reload() -> None:
         async with visit.session.get(url, headers=visit.headers) as response:
             kind, _ = await next_event(response)
         assert kind == "reload"
+
+    visited(story)
+
+
+def test_an_object_that_cannot_be_shown_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, mishaps: list[Any]
+) -> None:
+    make = pod_row
+
+    def failing(pod: Pod) -> PodRow:
+        if pod.metadata.name == "odd":
+            raise RuntimeError("it is odd")
+        return make(pod)
+
+    monkeypatch.setattr(picture, "pod_row", failing)
+
+    async def story(visit: Visit) -> None:
+        visit.happens(Seen(a_node("n1")), Seen(a_pod("odd")), Seen(a_pod("even")), Synced())
+        _, document = await visit.get("api/picture")
+        assert [row[0] for row in document["pods"]] == ["default/even"]
+
+    visited(story)
+    assert len(mishaps) == 1
+
+
+def test_a_picture_does_not_wait_for_a_scheduler_in_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_PATIENCE", 0.05)
+
+    async def story(visit: Visit) -> None:
+        visit.happens(Seen(a_node("n1")), Synced())
+        await visit.get("api/picture")
+        between, take = asyncio.Event(), visit.live.take
+
+        async def taken_late() -> FedSteps:
+            await between.wait()
+            return await take()
+
+        visit.live.take = taken_late
+        visit.happens(Seen(a_node("n2")))
+        _, document = await visit.get("api/picture")
+        assert [row[0] for row in document["nodes"]] == ["n1"]
+        between.set()
+        await visit.live.refresh()
+        assert [row.name for row in visit.live.picture.nodes()] == ["n1", "n2"], "nothing is lost"
 
     visited(story)
 
