@@ -172,3 +172,20 @@ def test_a_tile_stands_for_several_nodes_where_there_are_too_many(
     assert page.evaluate("document.querySelector('rp-cluster').layout.perTile") == 1
     assert page.seen.errors == []
     page.close()
+
+
+def test_a_name_that_is_hidden_is_its_uid(page: Page, server: FakeServer, world: World) -> None:
+    """As the daemon sends what a reader may not read."""
+    node = world.add_node(Node("probe", "gpu8-h100", "zone-a", [128_000, 1_048_576, 8]))
+    row = ["", "u-17", "probe", 50, None, GPUS, LEAVING, None, None]
+    waits = ["", "u-18", None, 70_000, None, GPUS, PENDING, "probe", None]
+    server.change(node, {"pod": row}, {"pod": waits})
+    page.until("document.querySelector('rp-cluster').picture.pods.has('u-18')")
+    page.press("/")
+    page.type("u-17")
+    page.until("document.querySelectorAll('dialog.search li').length === 1")
+    page.press("Enter")
+    page.until("!document.querySelector('rp-lens').hidden")
+    assert texts(page, "rp-lens .pod .name") == ["(hidden) u-17", "(hidden) u-18"]
+    page.press("p")
+    page.until("document.querySelector('.pending strong').textContent === '(hidden) u-18'")

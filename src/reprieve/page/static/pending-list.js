@@ -24,7 +24,7 @@ class PendingList extends HTMLElement {
     const groups = found.filter(({ group }) => group).length;
     setText(this.#count, `${plural(picture.pending.size, "pod")} pending${groups ? `, in ${plural(groups, "group")} and ${number(found.length - groups)} alone` : ""}`);
     this.#empty.hidden = found.length > 0;
-    keyed(this.#list, found.slice(0, MOST_ROWS), ({ key, group }) => `${group}/${key}`, (one, there) => this.#row(one, there));
+    keyed(this.#list, found.slice(0, MOST_ROWS), ({ key, group, pods }) => (group ? key : pods[0].uid), (one, there) => this.#row(one, there));
     this.#settle();
     setText(this.#rest, found.length > MOST_ROWS ? `and ${number(found.length - MOST_ROWS)} more of lower priority` : "");
   }
@@ -39,7 +39,7 @@ class PendingList extends HTMLElement {
     button.replaceChildren(...[
       h("span", { class: "first" },
         h("span", { class: "sign", "aria-hidden": "true" }, one.nominated.length ? "◌" : "○"),
-        h("strong", {}, shownKey(one.key)),
+        h("strong", {}, shownKey(one.key, one.pods[0].uid)),
         one.pods.length > 1 && h("span", { class: "pods" }, `×${number(one.pods.length)}`),
         h("span", { class: "priority" }, number(one.priority))),
       one.nominated.length > 0 && h("span", { class: "second" }, h("span", { class: "pill nominated" },
