@@ -82,7 +82,7 @@ def test_every_node_has_one_tile_and_no_two_overlap(blank: Page, seed: int) -> N
             assert one is other or max(apart) >= layout["size"], (one, other)
     if zoom == 0 and layout["perTile"] == 1:
         assert layout["height"] <= height
-    assert all(tile["x"] + tile["size"] <= max(width, 4 * (layout["size"] + 10)) for tile in layout["tiles"])
+    assert all(tile["x"] + tile["size"] <= width for tile in layout["tiles"])
 
 
 def test_arrow_keys_lead_to_the_tile_that_is_seen_there(blank: Page) -> None:

@@ -76,9 +76,12 @@ function track({ stage, stages = [], outcome }) {
     const sign = { now: "●", done: "✓", "to-come": "○" }[kind];
     return h("li", { class: kind, "aria-current": kind === "now" ? "step" : null },
       h("span", { class: "sign", "aria-hidden": "true" }, sign), name,
-      time !== undefined && h("time", { title: clock(time) }, time === start ? clock(time) : `+${span(time - start)}`));
+      time !== undefined && h("time", { title: clock(time) }, time === start ? clock(time) : `+${shortSpan(time - start)}`));
   }));
 }
+
+/** The first stages take less than a second. */
+const shortSpan = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds));
 
 function quality({ why, cost, bound, proved, ended }) {
   const [words, least] = [costWords(cost), costWords(bound)];

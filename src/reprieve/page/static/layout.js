@@ -65,12 +65,12 @@ export const gapOf = (size) => (size >= 46 ? 8 : size >= 26 ? 5 : size >= 15 ? 3
 function boxes(sections, width, size, perTile) {
   const gap = gapOf(size);
   const step = size + gap;
-  const columns = Math.max(LEAST_COLUMNS, Math.floor((width - 2 * MARGIN + gap) / step));
+  const columns = Math.max(1, Math.floor((width - 2 * MARGIN + gap) / step));
   let [x, y, rowHeight] = [MARGIN, MARGIN - 4, 0];
   const found = sections.map(({ nodes }) => {
     const count = Math.ceil(nodes.length / perTile);
     const rows = Math.max(count <= columns / 2 ? 2 : 1, Math.ceil(count / columns));
-    const own = Math.max(LEAST_COLUMNS, Math.ceil(count / rows));
+    const own = Math.min(columns, Math.max(LEAST_COLUMNS, Math.ceil(count / rows)));
     const taken = Math.max(own * step, LEAST_WIDTH);
     if (x > MARGIN && x + taken - gap > width - MARGIN) [x, y, rowHeight] = [MARGIN, y + rowHeight + BETWEEN, 0];
     const box = { x, y, columns: own, count, width: taken - gap };

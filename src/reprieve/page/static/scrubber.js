@@ -113,7 +113,7 @@ class Scrubber extends HTMLElement {
     this.#plot.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     this.#plot.replaceChildren(...preemptions.filter(([, count]) => count > 0).map(([start, count]) => {
       const high = Math.max(2, (count / most) * HEIGHT);
-      return svg("rect", { x: Math.max(0, start - from), y: HEIGHT - high, width: Math.max(MINUTE * 0.8, width / 400), height: high });
+      return svg("rect", { x: Math.max(0, start - from), y: HEIGHT - high, width: Math.max(Math.min(MINUTE * 0.8, width / 30), width / 400), height: high });
     }));
     const busy = preemptions.filter(([, count]) => count > 0);
     const total = busy.reduce((sum, [, count]) => sum + count, 0);
