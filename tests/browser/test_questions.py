@@ -3,7 +3,7 @@
 from tests.browser.devtools import Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.reading import click, colour, pixel, text, texts
-from tests.browser.scripted import World
+from tests.browser.scripted import World, summary
 from tests.browser.test_cluster_view import drawn
 
 REPORT = {
@@ -127,3 +127,16 @@ def test_why_has_statements_remedies_and_the_way_to_the_decision(page: Page, ser
     # The id in the sentence leads to the decision.
     click(page, "rp-why .statements .link")
     page.until("document.querySelector('rp-decision-view h2')?.textContent === 'Decision d-317'")
+
+
+def test_an_overlay_stays_when_the_page_loads_the_picture_again(
+    page: Page, server: FakeServer, world: World
+) -> None:
+    overlay = {"victims": [world.on("gpu8-0")[0].uid], "spared": [], "placements": []}
+    server.answers["whatif"] = (200, {**REPORT, "victims": [], "overlay": overlay})
+    ask(page, "kind: Pod")
+    page.until("document.querySelector('rp-cluster .note').textContent.startsWith('What-if: 1 victim')")
+    server.revision += 3  # the stream has a hole: the page loads the picture
+    server.change(world.decide(summary(801)))
+    page.until("document.querySelector('.decisions > li').dataset.id === 'd-801'")
+    assert text(page, "rp-cluster .note").startswith("What-if: 1 victim")

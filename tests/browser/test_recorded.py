@@ -12,7 +12,7 @@ import pytest
 from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.live import classes, live
-from tests.browser.reading import decisions, numbers, text
+from tests.browser.reading import decisions, numbers, text, texts
 from tests.browser.test_live import wants
 from tests.browser.test_time import slide
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl
@@ -61,14 +61,7 @@ def test_a_journal_is_shown_at_its_end_and_at_earlier_moments(browser: Browser, 
         page.press("l")
         page.until("document.getElementById('connection').textContent === 'recording'")
         assert len(decisions(page)) == 1
-
-
-def test_the_decision_of_a_journal_has_its_victims(browser: Browser, journal: Path) -> None:
-    with shown(browser, journal) as page:
         page.evaluate("document.querySelector('.decisions button').click()")
         page.until("!!document.querySelector('#victims-of tbody tr')")
-        victims = page.evaluate(
-            "[...document.querySelectorAll('#victims-of tbody th')].map((e) => e.textContent)"
-        )
-        assert victims == ["default/batch-0", "default/batch-1"]
+        assert texts(page, "#victims-of tbody th") == ["default/batch-0", "default/batch-1"]
         assert page.evaluate("document.querySelectorAll('rp-scrubber svg rect').length") == 1

@@ -33,7 +33,7 @@ class Page {
   #past = null; // the picture that the scrubber chose
   #decision = null;
   #asked = 0;
-  #selected = false;
+  #selected = null; // what a reader chose to light up
   #due = 0;
   #historyDue = 0;
   #wanted = null; // the time that the scrubber wants, while an earlier one is being fetched
@@ -132,7 +132,8 @@ class Page {
   /** @param {boolean} mapFirst the first frame need not wait for lists and numbers */
   #showAll(mapFirst = false) {
     this.#map.show(this.#shown, () => this.#now());
-    this.#emphasizeDecision();
+    if (this.#selected !== null) this.#emphasize(this.#selected.title, this.#selected.parts);
+    else this.#emphasizeDecision();
     if (mapFirst) requestAnimationFrame(() => setTimeout(() => this.#text()));
     else this.#text();
   }
@@ -161,9 +162,9 @@ class Page {
     }
   }
 
-  /** Lights up what a reader chose, beside or instead of the open decision. */
+  /** Lights up what a reader chose, instead of the open decision. */
   #emphasize(title, parts) {
-    this.#selected = true;
+    this.#selected = { title, parts };
     this.#map.emphasize(emphasis(title, this.#shown, parts));
   }
 
@@ -214,9 +215,9 @@ class Page {
 
   #escape() {
     if (this.#map.hasPinned) this.#map.unpin();
-    else if (this.#selected) this.#emphasizeDecision();
+    else if (this.#selected !== null) this.#emphasizeDecision();
     else if (this.#decision !== null) this.#closeDecision();
-    else this.#map.emphasize(null);
+    else this.#emphasizeDecision();
   }
 
   #choosePod(uid) {
@@ -263,12 +264,12 @@ class Page {
     this.#decision = null;
     this.#view.hidden = true;
     this.#list.choose(null);
-    this.#map.emphasize(null);
+    this.#emphasizeDecision();
     history.replaceState(null, "", location.pathname);
   }
 
   #emphasizeDecision() {
-    this.#selected = false;
+    this.#selected = null;
     if (this.#decision === null) return this.#map.emphasize(null);
     const { id, victims = [], spared = [], nodes = [], placements = [] } = this.#decision;
     const beside = spared.flatMap((one) => podsOfUnit(this.#shown, unitOf(one))).map(({ uid }) => uid);
