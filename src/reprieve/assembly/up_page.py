@@ -42,6 +42,7 @@ def page_of_up(
 ) -> AbstractAsyncContextManager[str]:
     """For as long as the context is open; yields the address. To be called in the scheduler's event loop."""
     between, past = BetweenSteps(), _past(wanted.data_dir)
+    feed.adopted(tuple(up.recent.after()))  # those of earlier runs, too
 
     async def read(at: float | None) -> AskedCluster:
         """Objects are copied between two steps of the scheduler, and decoded elsewhere."""
