@@ -23,8 +23,10 @@ from reprieve.inquiry.decoded_cluster import decoded
 from reprieve.inquiry.joined_files import consistent
 from reprieve.inquiry.object_files import parse_objects
 from reprieve.model.objects import Node
+from reprieve.runtime.journal import JournalError, entries
 from reprieve.scheduler.core import Scheduler
 from reprieve.study.cell import CellKey, StudiedPolicy, cell_key, play
+from reprieve.study.importers import journal as journal_importer
 from reprieve.study.measures import Measured
 
 _ATTEMPTS = 3  # of a cell whose process died
@@ -193,6 +195,14 @@ def dask_cluster(address: str) -> DaskCluster:
         return DaskCluster(Client(address, timeout=_DASK_SECONDS))
     except (OSError, ValueError) as error:
         raise StudyError(f"expected the scheduler of a Dask cluster, got no answer: {error}") from error
+
+
+def journaled_cluster(directory: Path) -> journal_importer.JournaledCluster:
+    """The jobs and the nodes of a journal."""
+    try:
+        return journal_importer.read(str(directory), entries(directory))
+    except JournalError as error:
+        raise StudyError(str(error)) from error
 
 
 def nodes_in(path: Path) -> tuple[Node, ...]:

@@ -88,9 +88,9 @@ class SimulateFlags(TypedDict):
 def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     """Play a trace of jobs under several policies, in virtual time, and report how they differ.
 
-    TRACE is a file (our own format, Alibaba openb, Philly as CSV, Standard Workload Format), or
-    generated[:days=7,nodes=200,load=1,…] for one that is made up for each seed. DIR gets report.html,
-    report.md and report.json; a study that was cut off goes on where it was.
+    TRACE is a file (our own format, Alibaba openb, Philly as CSV, Standard Workload Format), the directory of
+    a journal, or generated[:days=7,nodes=200,load=1,…] for one that is made up for each seed. DIR gets
+    report.html, report.md and report.json; a study that was cut off goes on where it was.
     """
     from reprieve.assembly.studies import KeptCells, StudyError, studied
     from reprieve.study.report import left_out_lines, study_report, unfinished_lines
@@ -153,7 +153,7 @@ def _policies(names: tuple[str, ...]) -> "list[StudiedPolicy]":
 
 
 def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Study":
-    from reprieve.assembly.studies import version_and_code
+    from reprieve.assembly.studies import StudyError, journaled_cluster, version_and_code
     from reprieve.study.setup import StudyOptions, generated_study, study_of_trace
     from reprieve.study.sources import GENERATED, generator_options
     from reprieve.study.trace import TraceError
@@ -172,8 +172,12 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
             generator = generator_options(source)
             nodes = _nodes(flags["nodes"] or f"gpu8x{generator.nodes}")
             return generated_study(source, generator, nodes, options)
+        if Path(source).is_dir():
+            journaled = journaled_cluster(Path(source))
+            nodes = _nodes(flags["nodes"]) if flags["nodes"] else journaled.nodes
+            return study_of_trace(journaled.trace, nodes, options)
         trace = _trace(source, flags["mapped"])
-    except TraceError as error:
+    except (TraceError, StudyError) as error:
         raise click.ClickException(str(error)) from error
     return study_of_trace(trace, _nodes(flags["nodes"] or _USUAL_NODES), options)
 

@@ -12,7 +12,10 @@ from reprieve.study.report import (
     waiting_rows,
 )
 
-FOOTNOTE = "Means over seeds with 95 % intervals. * : the interval of the difference does not contain 0, over five seeds or more."
+FOOTNOTE = (
+    "Means over seeds with 95 % intervals. * : the interval of the difference does not contain 0, over five "
+    "seeds or more."
+)
 
 
 def markdown(report: StudyReport) -> str:
