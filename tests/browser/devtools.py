@@ -255,7 +255,14 @@ class Browser:
         program = chromium()
         assert program is not None, "there is no browser: `make test` installs one"
         self._process = subprocess.Popen(
-            [program, *FLAGS, *_as_root(), f"--user-data-dir={self._profile}", "about:blank"],
+            [
+                *_ending_with_us(),
+                program,
+                *FLAGS,
+                *_as_root(),
+                f"--user-data-dir={self._profile}",
+                "about:blank",
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # it has children, which go with it
@@ -297,6 +304,12 @@ class Browser:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         shutil.rmtree(self._profile, ignore_errors=True)
+
+
+def _ending_with_us() -> list[str]:
+    """A test run that is killed cleans nothing up: the kernel then ends the browser."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
 def _as_root() -> list[str]:
