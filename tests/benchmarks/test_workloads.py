@@ -16,6 +16,7 @@ from benchmarks.workloads import (
     daemon,
     decoding,
     drawing,
+    improving,
     listing,
     looping,
     meanwhile,
@@ -98,6 +99,12 @@ def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("pods", [1, 3])
 def test_crowded_worlds(pods: int) -> None:
     check(crowded.measure(world="H1000", pods=pods, millicpu=16000, nodes=40), 2)
+
+
+@pytest.mark.usefixtures("_small_world")
+@pytest.mark.parametrize("second", [False, True])
+def test_plans_that_are_improved(second: bool) -> None:
+    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
 
 
 @pytest.mark.usefixtures("_small_world")

@@ -144,6 +144,9 @@ class Journaled:
     def next_time(self) -> float | None:
         return self._machine.next_time()
 
+    def improving(self) -> frozenset[str]:
+        return self._machine.improving()
+
 
 def _files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob(f"*{_SUFFIX}") if path.stem.isdigit())

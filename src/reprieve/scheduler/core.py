@@ -243,6 +243,10 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
+    def improving(self) -> frozenset[str]:
+        """The requests for a better plan whose answers are still of use, by their ids."""
+        return self._state.improvements.awaited()
+
     def records(self) -> tuple[PlanRecord, ...]:
         """What happened to plans in the last ``observe`` or ``decide``."""
         return self._state.plan_log.records
