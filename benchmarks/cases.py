@@ -199,6 +199,18 @@ def _whatif() -> Iterator[Case]:
         yield Case(name, about, "asking", arguments, Compared.MEDIAN_WALL, beside=True, made_world=True)
 
 
+def _page() -> Iterator[Case]:
+    """The page in a real browser; it needs a Chromium, which `make test` installs."""
+    size: Arguments = {"nodes": 5000, "pods": 50_000}
+    for name, what in (
+        ("first", "from the answer of its server to the first frame; at most 300 ms"),
+        ("frames", "a frame while 500 pods change ten times a second; at most 20 ms at p95"),
+    ):
+        arguments = {**size, "what": name}
+        about = f"the page: {what}, {_AT_5000}"
+        yield Case(f"page-{name}", about, "drawing", arguments, Compared.MEDIAN_WALL)
+
+
 _GROUPS = (
     _preempting,
     _crowded,
@@ -211,6 +223,7 @@ _GROUPS = (
     _mini_cluster,
     _daemon,
     _whatif,
+    _page,
 )
 CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}
 

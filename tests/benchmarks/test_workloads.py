@@ -15,6 +15,7 @@ from benchmarks.workloads import (
     crowded,
     daemon,
     decoding,
+    drawing,
     improving,
     listing,
     looping,
@@ -53,6 +54,11 @@ def check(run: Run, count: int) -> None:
     assert min(run.wall_ms) > 0
     assert run.per_second > 0
     assert run.rss_mb > 1
+
+
+def test_frames_are_counted_until_the_last_change_is_drawn() -> None:
+    run = drawing.measure(what="frames", nodes=20, pods=40, rounds=3)
+    check(run, len(run.wall_ms))
 
 
 def test_pods_are_placed_while_readers_follow_the_page() -> None:
@@ -127,6 +133,7 @@ SMALL: dict[str, tuple[Callable[[], Run], int]] = {
     "storing": (lambda: storing.measure(writes=200), 2),
     "storing on disk": (lambda: storing.measure(on_disk=True, writes=200), 2),
     "restoring": (lambda: restoring.measure(nodes=3, pods=10), 2),
+    "drawing first": (lambda: drawing.measure(what="first", nodes=20, pods=40, visits=2), 2),
     "serving": (lambda: serving.measure(watchers=2, writes=10), 10),
 }
 
