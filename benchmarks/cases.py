@@ -108,10 +108,15 @@ def _improving() -> Iterator[Case]:
 
 
 def _preemptors() -> Iterator[Case]:
-    for count in (100, 500):
+    for count in (100, 500, 2000):
         about = f"one of {count} preemptors that have open plans at the same time, on 5000 full nodes"
         arguments = {"nodes": 5000, "preemptors": count}
         yield Case(f"preemptors-{count}", about, "preemptors", arguments, Compared.MEAN_CPU)
+
+
+def _waiting() -> Iterator[Case]:
+    about = "one of 2000 jobs that wait for room on 40 nodes with 4 at a time, until all have run"
+    yield Case("jobs-waiting", about, "jobs_waiting", {"nodes": 40, "jobs": 2000}, Compared.MEAN_CPU)
 
 
 def _placing() -> Iterator[Case]:
@@ -211,6 +216,7 @@ _GROUPS = (
     _crowded,
     _improving,
     _preemptors,
+    _waiting,
     _placing,
     _scheduling,
     _meanwhile,

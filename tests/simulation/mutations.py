@@ -249,15 +249,15 @@ MUTATIONS = (
     Mutation(
         "a mark that is not closed: a plan that is called off leaves it behind",
         "scheduler/plan_driver.py",
-        "        group_marks.opened(state, _texts(handover, units.intersection(handover.marks)))\n",
+        "        group_marks.opened(state, _texts(handover, units))\n",
         "        pass\n",
         unit("test_group_marks.py"),
     ),
     Mutation(
         "a group is left in part, and its marks are swept",
         "scheduler/plan_driver.py",
-        "    unused = unused - _marks_of_units(state) if unused else unused\n",
-        "",
+        "state.plans.unused_marks() if not _is_of_unit(state, mark)}\n",
+        "state.plans.unused_marks()}\n",
         WHOLE,
     ),
     Mutation(
@@ -279,8 +279,8 @@ MUTATIONS = (
     Mutation(
         "a group is left in part, and its marks are cleared with the plan",
         "scheduler/plan_driver.py",
-        "state.plans.needed() | units)[1])\n",
-        "state.plans.needed())[1])\n",
+        "(*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}\n",
+        "(*handover.victims, *handover.marks) if mark in state.plans.needed()}\n",
         WHOLE,
     ),
     Mutation(
@@ -460,6 +460,20 @@ MUTATIONS = (
         "    yield from _not_in_the_way(state, pod, now)\n",
         "",
         unit("test_core_victims.py::test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted"),
+    ),
+    Mutation(
+        "a refusal that outlives what the ledger gave up",
+        "scheduler/equivalence.py",
+        "            or before.ledger != stamp.ledger\n",
+        "",
+        unit("test_remembered_refusals.py"),
+    ),
+    Mutation(
+        "a gang that is told of the pods of another",
+        "scheduler/equivalence.py",
+        "            text = naming_another_pod(eviction.because.text, old, new)\n",
+        "            text = eviction.because.text\n",
+        unit("test_remembered_refusals.py"),
     ),
     Mutation(
         "a call in flight that is forgotten with its plan",

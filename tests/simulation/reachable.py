@@ -413,14 +413,15 @@ def _of_start(scene: Scene, pod: Target) -> Hashable:
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
     state, key = scene.state, a_key(pod.name)
-    plan, promise, entry = state.plans.of(key), state.ledger.assumed.of(pod), state.queue._entries.get(key)
+    plan, promise = state.plans.of(key), state.ledger.assumed.of(pod)
     nomination = state.ledger.nominations.of(pod)
-    missed = bool(entry.missed & entry.waits_for) if entry is not None else None
-    standing = (state.queue.standing(key), missed, plan and plan.stage, promise and promise.state)
+    standing = state.queue.standing(key)
+    missed = standing is Standing.HELD and state.queue.has_missed(key)
+    progress = (standing, missed, plan and plan.stage, promise and promise.state)
     return (
         _shown(scene, pod),
         _under_way(scene, pod),
-        standing,
+        progress,
         nomination and nomination.node,
         pod in state.ledger.nominations.lingering,
     )

@@ -60,6 +60,8 @@ def _carried(totals: Ints, amounts: Ints, before: int, after: int) -> Ints:
 
 def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
     """The cluster with each of the pods on its new node, or NOWHERE. Pods must be distinct."""
+    if not len(pods):
+        return view
     where = view.where.copy()
     before = where[pods]
     where[pods] = nodes

@@ -4,7 +4,7 @@ A ``Demand`` says what must be placed together; an ``Ask`` is one pod, in one vi
 profile.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reprieve.model.columns import Ints, Mask
@@ -26,7 +26,7 @@ class Ask:
         return self.view.pods.shape(self.pod)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Promised:
     """Pods (rows) of other demands for which room is reserved, and the nodes (rows) where it is.
 
@@ -34,8 +34,11 @@ class Promised:
     them and without them.
     """
 
-    pods: tuple[int, ...] = ()
-    nodes: tuple[int, ...] = ()
+    pods: Sequence[int] | Ints = ()
+    nodes: Sequence[int] | Ints = ()
+
+    def __bool__(self) -> bool:
+        return len(self.pods) > 0
 
 
 NOTHING_PROMISED = Promised()

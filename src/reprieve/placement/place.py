@@ -94,7 +94,7 @@ def place(
 ) -> Placement | Unplaceable:
     """A node for as many pods as possible, one after the other; gives up when too few can be left."""
     choose = choose or best
-    views = [view, with_promises(view, promised)] if promised.pods else [view]
+    views = [view, with_promises(view, promised)] if promised else [view]
     nodes: list[int] = []
     failed: list[tuple[int, Survey, Snapshot]] = []
     codes: set[Code] = set()
@@ -151,9 +151,9 @@ class _Surveys:
 
 
 def with_promises(view: Snapshot, promised: Promised) -> Snapshot:
-    if not promised.pods:
+    if not promised:
         return view
-    return moved(view, np.array(promised.pods, np.int64), np.array(promised.nodes, np.int64))
+    return moved(view, np.asarray(promised.pods, np.int64), np.asarray(promised.nodes, np.int64))
 
 
 def in_all(surveys: Sequence[Survey]) -> Survey:

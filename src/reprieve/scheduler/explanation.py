@@ -339,9 +339,18 @@ def _no_help(question: Question, now: float) -> Eviction:
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
     pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
-    pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
+    pod = _would_not_fit(miss.pod) if len(demand.pods) > 1 else ""
     text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
     return Eviction(Because(Why.NO_HELP, text), miss)
+
+
+def _would_not_fit(pod: Target) -> str:
+    return f"pod {pod.name} would not fit: "
+
+
+def naming_another_pod(text: str, pod: Target, other: Target) -> str:
+    """What is said of one gang, said of the pod of another."""
+    return text.replace(_would_not_fit(pod), _would_not_fit(other))
 
 
 def _still_short(miss: Miss) -> str:

@@ -73,10 +73,10 @@ class Targets(tuple[Target, ...]):
     """Looked up in constant time: a plan may have thousands of victims, and asks for each that leaves."""
 
     def __contains__(self, target: object) -> bool:
-        return target in self._set
+        return target in self.as_set
 
     @cached_property
-    def _set(self) -> frozenset[Target]:
+    def as_set(self) -> frozenset[Target]:
         return frozenset(self)
 
 
@@ -96,6 +96,10 @@ class GroupsOfPods(tuple[tuple[Target, Target], ...]):
 
     def group_of(self, pod: Target) -> Target | None:
         return self._table.get(pod)
+
+    def groups_of(self, pods: Collection[Target]) -> set[Target]:
+        """Of those of the pods that have one. Asked for whenever one of many victims leaves."""
+        return set(map(self._table.__getitem__, self._table.keys() & pods))
 
     @cached_property
     def _table(self) -> dict[Target, Target]:
@@ -138,8 +142,8 @@ class Handover:
     @property
     def marks(self) -> tuple[Target, ...]:
         """The groups of which pods are evicted as a part of the whole."""
-        going = (group for victim, group in self.groups if victim in self.victims and victim not in self.gone)
-        return tuple(sorted(set(going) - self.gone))
+        going = self.groups.groups_of(self.victims.as_set - self.gone) if self.groups else set[Target]()
+        return tuple(sorted(going - self.gone))
 
     @property
     def is_open(self) -> bool:

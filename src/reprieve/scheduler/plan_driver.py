@@ -110,8 +110,8 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
-    if isinstance(effect, Evict):
-        yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
+    if isinstance(effect, Evict) and not _keeps_its_mark(state, effect.target):
+        yield unmark(effect.target)
     not_cleared(state, effect)
 
 
@@ -169,8 +169,9 @@ def _unused_marks(state: State) -> set[Target]:
 
     Before all objects are known, a mark says nothing: a unit may have to be finished.
     """
-    unused = state.plans.unused_marks() if state.synced else ()
-    unused = unused - _marks_of_units(state) if unused else unused
+    if not state.synced:
+        return set()
+    unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
     return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or group_marks.is_shown_open(state, m)}
 
 
@@ -183,12 +184,20 @@ def _cleared(state: State, target: Target) -> Effect:
     return outlived(target) if group is None or state.runs_on(target) else mark(target, closed_text(group))
 
 
-def _marks_of_units(state: State) -> set[Target]:
-    """The pods and the groups of units whose eviction has begun."""
-    units = state.ledger.unit_evictions
-    known = map(state.world.groups.group, {one.group for one in units})
-    groups = (group_target(group) for group in known if group is not None)
-    return {*(one.pod for one in units), *groups, *(one.group for one in state.ledger.open_marks)}
+def _keeps_its_mark(state: State, target: Target) -> bool:
+    """Whether an open plan needs it gone, or the eviction of its unit has begun."""
+    return target in state.plans.needed() or _is_of_unit(state, target)
+
+
+def _is_of_unit(state: State, target: Target) -> bool:
+    """Whether it is a pod or a group of a unit whose eviction has begun, and is not over."""
+    units, key = state.ledger.unit_evictions, (target.namespace, target.name)
+    if target in units or state.ledger.open_marks.of(target) is not None:
+        return True
+    if target.kind == "Pod" or not units.has_group(key):
+        return False
+    group = state.world.groups.group(key)
+    return group is not None and group_target(group) == target
 
 
 def _texts(handover: Handover, groups: Iterable[Target]) -> dict[Target, str]:
@@ -239,10 +248,11 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     if handover is None:
         return withdrawn
     state.plan_log.ended(key, reason, now)
-    units = _marks_of_units(state)
+    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}
     if handover.stage is Stage.COMMITTING:  # its mark has taken the place of that of the unit
-        group_marks.opened(state, _texts(handover, units.intersection(handover.marks)))
-    return (*withdrawn, *abandoned(handover, state.plans.needed() | units)[1])
+        units = [group for group in handover.marks if _is_of_unit(state, group)]
+        group_marks.opened(state, _texts(handover, units))
+    return (*withdrawn, *abandoned(handover, kept)[1])
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect], now: float) -> Iterator[Effect]:

@@ -76,7 +76,7 @@ def _best_plans(
         return Weighed((Plan("", unplaced, (), (), 0, pods=demand.pods),))
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
-    view = paid_for(with_promises(emptied, context.promised), context.charged)
+    view = paid_for(with_promises(emptied, context.promised), context.charged.tolist())
     question = Question(demand, view, unplaced.survey, context.profile, policy)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:

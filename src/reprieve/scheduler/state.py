@@ -22,7 +22,7 @@ from reprieve.scheduler.demands import (
     report_waiting,
     requester_of,
 )
-from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.equivalence import Refusals, Stamp
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
@@ -31,6 +31,7 @@ from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
+from reprieve.scheduler.ledger_columns import LedgerColumns
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
@@ -54,6 +55,7 @@ class State:
         self.settings = settings
         self.ledger = Ledger(settings.stuck_victim_seconds)
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
+        self.columns = LedgerColumns(self.ledger)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
         self.improvements = Improvements()
@@ -78,7 +80,7 @@ class State:
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
         self.failures: list[SchedulerFailure] = []  # those of the last step
-        self.refused: RememberedRefusal | None = None  # the last decision, if that was one
+        self.refusals = Refusals(settings.backoff.flush_after)
         self.synced = False
         self._now = -inf
 
@@ -88,7 +90,12 @@ class State:
             counts = self.evictions, self.chains, self.improvements
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
+            self.refusals.clear()
         self._now = now
+
+    def stamp(self) -> Stamp:
+        """How much has happened: a refusal that is remembered holds until something may help."""
+        return Stamp(self.queue.happened(), self.ledger.edition, self.world.edition)
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
@@ -174,7 +181,7 @@ class State:
 
     def charged_victims(self) -> set[Target]:
         """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
-        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
+        return {*self.plans.victims(), *self.ledger.unit_evictions.pods}
 
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""

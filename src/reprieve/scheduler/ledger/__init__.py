@@ -41,6 +41,12 @@ class Ledger:
         found = map(self.nominations.of, self.parts.pods(demand))
         return sorted(filter(None, found), key=attrgetter("since"))
 
+    @property
+    def edition(self) -> int:
+        """Another number if room was reserved or given up, or if other pods are evicted, since."""
+        evicted = self.victims.chosen.edition + self.victims.marks.edition + self.unit_evictions.pods.edition
+        return evicted + self.nominations.edition + self.terminating.edition
+
     def next_time(self) -> float | None:
         """When something is due even if nothing happens."""
         return min((at for part in self._timed() if (at := part.next_time()) is not None), default=None)
