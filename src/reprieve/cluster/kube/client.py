@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
 from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
-from reprieve.cluster.kube.flow_control import TokenBucket
+from reprieve.cluster.kube.flow_control import ReadPause, TokenBucket
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused
@@ -160,10 +160,15 @@ class Connection:
                 if response.status == _UNAUTHORIZED:
                     self._access.renew(grant)
                 raise RefusedError(await self._read(response))
-            splitter = LineSplitter()
+            splitter, pause, clock = LineSplitter(), ReadPause(), asyncio.get_running_loop().time
+            waiting_since = clock()
             async for chunk in response.content.iter_any():
+                waited = clock() - waiting_since
                 if found := splitter.feed(chunk):
                     yield found
+                if seconds := pause.after(waited, len(chunk)):
+                    await _left_unread(response, seconds)
+                waiting_since = clock()
 
     @asynccontextmanager
     async def _opened(
@@ -253,6 +258,18 @@ class _Body(aiohttp.BytesPayload):
         if self.too_late:
             raise NoAnswerError(_TOO_LATE)
         self.sent = True
+
+
+async def _left_unread(response: aiohttp.ClientResponse, seconds: float) -> None:
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    if transport is None:
+        return  # the stream has ended; all of it has arrived
+    transport.pause_reading()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        transport.resume_reading()
 
 
 def _headers(request: KubeRequest, grant: Grant) -> list[tuple[str, str]]:
