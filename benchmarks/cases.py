@@ -167,14 +167,18 @@ def _daemon() -> Iterator[Case]:
     ):
         about = f"the daemon: {unit}, {_AT_5000}"
         yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
+    about = (
+        f"the daemon: the longest step of its event loop while pods come and go and nodes report, {_AT_5000}"
+    )
+    yield Case("daemon-pauses", about, "pausing", beside=True)
     for what, unit in (
         ("load", "one of 1500 pods that find room"),
         ("preemption", "one of 150 pods that preempt a pod each"),
         ("events", "a watch event, of 20000 pods of another scheduler that come and go"),
     ):
-        arguments = {"what": what, "nodes": 500, "pods": 5000}
+        small: Arguments = {"what": what, "nodes": 500, "pods": 5000}
         about = f"the daemon: {unit}, at 500 nodes and 5000 pods"
-        yield Case(f"daemon-{what}-500", about, "daemon", arguments, Compared.MEAN_CPU, beside=True)
+        yield Case(f"daemon-{what}-500", about, "daemon", small, Compared.MEAN_CPU, beside=True)
 
 
 def _whatif() -> Iterator[Case]:

@@ -19,6 +19,7 @@ from benchmarks.workloads import (
     looping,
     meanwhile,
     observing,
+    pausing,
     placing,
     preempting,
     preemptors,
@@ -143,6 +144,15 @@ def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3), "victims": ("large", 1)})
     monkeypatch.setattr(daemon, "_PASSING", 2)
     check(daemon.measure(SOURCE, what, nodes=3, pods=10), 2)
+
+
+def test_the_longest_step_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pausing, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+    )
+    monkeypatch.setattr(pausing, "_ROUNDS", 2)
+    monkeypatch.setattr(pausing, "_SETTLED_SECONDS", 0.1)
+    check(pausing.measure(SOURCE, nodes=3, pods=10, passing=2), 2)
 
 
 def test_pods_are_bound_meanwhile() -> None:

@@ -254,7 +254,8 @@ class Connection:
         was sent and may decide anew; a read waits as long as it takes."""
         longest = self._limits.turn_seconds if request.writes else inf
         pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
-        await asyncio.sleep(max(0.0, min(pause, longest)))
+        if pause > 0:
+            await asyncio.sleep(min(pause, longest))
         if pause > longest:
             why = f"the rate limit is reached, or {self._access.server} sent Retry-After"
             raise NoAnswerError(f"not sent within {longest:g} s: {why}")

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
 
+_AT_ONCE = 16
+_SLOW_SECONDS = 0.05
 _LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
 _PORTS = {"http": 80, "https": 443}
 
@@ -23,8 +25,24 @@ class NoResponseError(Exception):
     """The request was sent, and its response did not come, or not whole."""
 
 
+class _Place:
+    """One of the places for requests; it is given back once, by its end or because it takes long."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places: asyncio.Semaphore | None = places
+
+    def give_back(self) -> None:
+        places, self._places = self._places, None
+        if places is not None:
+            places.release()
+
+
 class HttpPool:
-    """Connections to one server. As many are open as there were requests at once."""
+    """Connections to one server, as many as there were requests at once.
+
+    A TLS handshake costs more than ten requests, and more requests at once do not make a server faster. So
+    only a few are sent at once, and one that takes long does not count: those that hang must not stop others.
+    """
 
     def __init__(self, server: str, server_name: str, connect_seconds: float) -> None:
         """``server_name``: the name in its certificate, if that is another than in the URL."""
@@ -39,6 +57,7 @@ class HttpPool:
         self._connect_seconds = connect_seconds
         self._idle: list[_KeptConnection] = []
         self._open: set[_KeptConnection] = set()
+        self._places = asyncio.Semaphore(_AT_ONCE)
 
     def message(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
         """A request as it is sent. NotSentError if a header would end before its time."""
@@ -56,8 +75,21 @@ class HttpPool:
 
         NotSentError or NoResponseError if there is no response within so many seconds.
         """
-        until = asyncio.get_running_loop().time() + seconds
-        connection = self._kept(tls) or await self._connected(tls, min(seconds, self._connect_seconds))
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        await self._places.acquire()
+        place = _Place(self._places)
+        slow = loop.call_later(_SLOW_SECONDS, place.give_back)
+        try:
+            return await self._exchanged(request, tls, until, begin)
+        finally:
+            slow.cancel()
+            place.give_back()
+
+    async def _exchanged(
+        self, request: bytes, tls: ssl.SSLContext | None, until: float, begin: Callable[[], None]
+    ) -> HttpResponse:
+        connection = self._kept(tls) or await self._connected(tls, until)
         try:
             begin()
             response = await connection.exchange(request, until)
@@ -84,8 +116,9 @@ class HttpPool:
             connection.abort()
         return None
 
-    async def _connected(self, tls: ssl.SSLContext | None, seconds: float) -> "_KeptConnection":
+    async def _connected(self, tls: ssl.SSLContext | None, until: float) -> "_KeptConnection":
         loop = asyncio.get_running_loop()
+        seconds = min(until - loop.time(), self._connect_seconds)
         name = (self._server_name or self._host) if tls is not None else None
         try:
             async with asyncio.timeout(seconds):

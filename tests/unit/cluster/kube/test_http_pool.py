@@ -60,6 +60,36 @@ def test_connections_are_used_again_until_they_are_old() -> None:
     run(main())
 
 
+def test_a_burst_shares_a_few_connections() -> None:
+    async def main() -> None:
+        async with pooled(always(OK)) as (pool, listener):
+            assert await asyncio.gather(*(asked(pool) for _ in range(200))) == [200] * 200
+            assert listener.connections <= 16
+
+    run(main())
+
+
+def test_requests_that_hang_do_not_stop_others() -> None:
+    numbers = iter(range(1000))
+
+    async def hang_at_first(writer: asyncio.StreamWriter, head: str) -> None:
+        if next(numbers) < 40:
+            await asyncio.sleep(10_000)
+        writer.write(OK)
+
+    async def main() -> None:
+        async with pooled(hang_at_first) as (pool, _):
+            hanging = [asyncio.create_task(asked(pool, seconds=100.0)) for _ in range(40)]
+            await asyncio.sleep(0)
+            assert await asked(pool) == 200
+            assert asyncio.get_running_loop().time() < 0.2
+            for task in hanging:
+                task.cancel()
+            await asyncio.gather(*hanging, return_exceptions=True)
+
+    run(main())
+
+
 def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     async def once(writer: asyncio.StreamWriter, head: str) -> None:
         writer.write(OK)
