@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
 
 _AT_ONCE = 16
-_SLOW_SECONDS = 0.05
+_SLOW_SECONDS = 0.2
 _LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
 _PORTS = {"http": 80, "https": 443}
 

@@ -82,7 +82,7 @@ def test_requests_that_hang_do_not_stop_others() -> None:
             hanging = [asyncio.create_task(asked(pool, seconds=100.0)) for _ in range(40)]
             await asyncio.sleep(0)
             assert await asked(pool) == 200
-            assert asyncio.get_running_loop().time() < 0.2
+            assert asyncio.get_running_loop().time() < 0.5
             for task in hanging:
                 task.cancel()
             await asyncio.gather(*hanging, return_exceptions=True)
