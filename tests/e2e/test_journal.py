@@ -1,10 +1,25 @@
 """What the scheduler of `reprieve up` wrote down is repeated by another process, whose hashes differ."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
+from reprieve.model.json import Json
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_killed, cluster_up, pod
+
+
+def decisions(kubeconfig: Path) -> list[Json]:
+    """As the running cluster serves them."""
+    done = subprocess.run(
+        [REPRIEVE, "decisions", "-o", "json", "--kubeconfig", str(kubeconfig)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    found: list[Json] = json.loads(done.stdout)["items"]
+    return found
 
 
 def replay(directory: Path, hash_seed: str) -> "subprocess.CompletedProcess[str]":
@@ -26,10 +41,13 @@ def test_a_run_and_one_that_was_killed_are_repeated(home: Path, tmp_path: Path) 
         kubectl("wait", "--for=condition=Ready", "pod/old", "--timeout=20s")
         kubectl.apply(pod("new", cpu="9", priorityClassName="system-cluster-critical"))
         kubectl("wait", "--for=condition=Ready", "pod/new", "--timeout=20s")
+        (before,) = (one for one in decisions(kubeconfig) if one["outcome"] == "Preempts")
     with cluster_killed(*flags) as kubeconfig:
         kubectl = Kubectl(kubeconfig, home)
         kubectl.apply(pod("late"))
         kubectl("wait", "--for=condition=Ready", "pod/late", "--timeout=20s")
+        (after,) = (one for one in decisions(kubeconfig) if one["outcome"] == "Preempts")
+        assert (after["id"], after["victims"]) == (before["id"], before["victims"])
     for hash_seed in ("1", "2"):
         done = replay(tmp_path / "journal", hash_seed)
         assert done.stderr == ""

@@ -1,4 +1,7 @@
-"""How does a run write its journal, and how is a journal replayed, each run with its own configuration?"""
+"""How does a run write its journal, remember the decisions of earlier runs, and how is a journal replayed?
+
+Each run is replayed with its own configuration.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -11,8 +14,9 @@ from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.decode_errors import fault_of
 from reprieve.config.decoding import Seconds
 from reprieve.model.json import Json
-from reprieve.runtime.journal import Journal, JournalError
+from reprieve.runtime.journal import Journal, JournalError, results
 from reprieve.runtime.journal_replay import Headless, Replayed, replay
+from reprieve.runtime.recent_decisions import RecentDecisions, remember
 from reprieve.scheduler.core import Scheduler
 
 JOURNAL = "journal"  # below the data directory of a cluster
@@ -33,6 +37,18 @@ def journal_in(
     head = {"configuration": settings, "gates": msgspec.to_builtins(gates)}
     with closing(Journal(directory, head, complain)) as journal:
         yield journal
+
+
+def remembered(directory: Path | None, complain: Callable[[str], None]) -> RecentDecisions:
+    """The recent decisions of earlier runs, within the usual bounds; as many as could be read."""
+    kept = RecentDecisions()
+    if directory is None or not directory.is_dir():
+        return kept
+    try:
+        remember(kept, results(directory))
+    except (JournalError, msgspec.MsgspecError) as error:
+        complain(f"not all earlier decisions are shown: {error}")
+    return kept
 
 
 def replayed(directory: Path) -> Iterator[Replayed | Headless]:

@@ -15,7 +15,7 @@ from functools import partial
 from reprieve import config
 from reprieve.assembly.decision_pages import DECISIONS_PATH, decisions_for
 from reprieve.assembly.eviction_history import with_history
-from reprieve.assembly.journals import JOURNAL, journal_in
+from reprieve.assembly.journals import JOURNAL, journal_in, remembered
 from reprieve.assembly.observed_scheduler import watched
 from reprieve.assembly.scheduler_settings import EVERYTHING, limits_of, settings_of
 from reprieve.cluster.apiserver.features import Features
@@ -24,6 +24,7 @@ from reprieve.cluster.mini.admission import admitted
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.bootstrap import SHAPES, LocalCluster
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.controllers.selection import selected_controllers
 from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.cluster.mini.rest.non_resource_paths import Page
 from reprieve.cluster.mini.snapshot_restore import SnapshotError
@@ -55,6 +56,7 @@ __all__ = [
     "change",
     "cluster_in_process",
     "cluster_up",
+    "selected_controllers",
     "submit",
     "usual_configuration",
 ]
@@ -143,14 +145,14 @@ async def cluster_up(
 
     ``configured``: of its scheduler; by default it also takes the pods of default-scheduler. A cluster with a
     data directory has a journal; ``complain`` gets a sentence when the journal can no longer be written.
-    Recent decisions are in memory in any case, within bounds.
+    Recent decisions are in memory in any case, within bounds; those of earlier runs come from the journal.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
     gates = config.parse_feature_gates(feature_gates, EVERYTHING)
     configured = configured or usual_configuration()
     kept = wanted.data_dir / JOURNAL if wanted.data_dir is not None else None
-    recent, telemetry = RecentDecisions(), Telemetry()
+    recent, telemetry = remembered(kept, complain), Telemetry()
     pages = _pages(recent, telemetry) if scheduled else {}
     async with served(replace(wanted, features=features_of(gates)), pages) as there:
         cluster = there.cluster

@@ -1,5 +1,6 @@
 """Which policy does the command line name: a policy, a file with a configuration, or a search?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,7 @@ def policy_choice(
 
     document = None
     if policy and policy not in POLICIES:
-        if not Path(policy).exists():
-            known = ", ".join(POLICIES)
-            raise InvalidConfigFileError(f'--policy: expected one of {known}, or a file, got "{policy}"')
-        document = document_in(policy)
+        document = _document_for("--policy", policy, POLICIES)
     return PolicyChoice(policy, document, search, budgets, feature_gates, criteria_in(disturbance))
 
 
@@ -30,11 +28,17 @@ def criteria_in(text: str) -> tuple[str, ...]:
 
 def compared_choice(policy: str, feature_gates: str) -> "PolicyChoice":
     """A policy to be compared with another: also a search, with Reprieve's defaults."""
-    from reprieve.assembly.inquiries import SEARCHES, PolicyChoice
+    from reprieve.assembly.inquiries import POLICIES, SEARCHES, PolicyChoice
 
-    if policy in SEARCHES:
-        return PolicyChoice(policy, feature_gates=feature_gates)
-    return policy_choice(policy, feature_gates)
+    known = (*POLICIES, *SEARCHES)
+    document = _document_for("--compare", policy, known) if policy not in known else None
+    return PolicyChoice(policy, document, feature_gates=feature_gates)
+
+
+def _document_for(flag: str, file: str, known: Sequence[str]) -> object:
+    if not Path(file).exists():
+        raise InvalidConfigFileError(f'{flag}: expected one of {", ".join(known)}, or a file, got "{file}"')
+    return document_in(file)
 
 
 def chosen_settings(choice: "PolicyChoice", cluster: "DecodedCluster") -> "InquirySettings":

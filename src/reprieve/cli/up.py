@@ -25,6 +25,7 @@ from reprieve.assembly.mini_cluster import (
     Up,
     UserInfo,
     cluster_up,
+    selected_controllers,
     usual_configuration,
 )
 from reprieve.assembly.running_clusters import RegistryError
@@ -115,6 +116,14 @@ from reprieve.runtime.logs import log_as_text
     help="How long a pod of a Job runs whose annotation reprieve.dev/run-seconds does not say; "
     "--speed applies.",
 )
+@click.option(
+    "--controllers",
+    default="*",
+    show_default=True,
+    metavar="*|none|NAME,-NAME,…",
+    help="The controllers to run, by the names that kube-controller-manager has for them: * for all, NAME to "
+    "add and -NAME to leave one out. Use it to run your own beside.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log every decision to stderr.")
 def up(  # noqa: PLR0913, PLR0917  one for each flag
     nodes: int | None,
@@ -129,6 +138,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
     gates: tuple[str, ...],
     config_file: str | None,
     job_seconds: float,
+    controllers: str,
     verbose: bool,
 ) -> None:
     """Start a local cluster that kubectl can use, and run it until Ctrl-C.
@@ -154,6 +164,7 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             text_of(snapshot) if snapshot else "",
             [_user(text) for text in users],
             job_seconds=job_seconds,
+            controllers=_controllers(controllers),
             progress=bar.show,
         )
 
@@ -223,6 +234,13 @@ def _configuration(file: str | None) -> Configuration:
             "pods without a schedulerName stay pending"
         )
     return configured
+
+
+def _controllers(text: str) -> frozenset[str]:
+    try:
+        return selected_controllers(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--controllers") from error
 
 
 def _user(text: str) -> UserInfo:

@@ -146,6 +146,12 @@ class RecentDecisions:
 def decisions_in(results: Iterable[Asked | Recorded]) -> RecentDecisions:
     """The decisions of a journal, all that is on disk, as if they had been observed."""
     kept = RecentDecisions(_EVERYTHING)
+    remember(kept, results)
+    return kept
+
+
+def remember(kept: RecentDecisions, results: Iterable[Asked | Recorded]) -> None:
+    """Keep the decisions of a journal, as if they had been observed; raises what reading them raises."""
     for result in results:
         match result:
             case Asked(decision=body) if body is not None:
@@ -154,7 +160,6 @@ def decisions_in(results: Iterable[Asked | Recorded]) -> RecentDecisions:
                 kept.recorded(records)
             case Asked():
                 pass
-    return kept
 
 
 def _course(

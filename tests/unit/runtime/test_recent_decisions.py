@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from reprieve.assembly.journals import journal_in
+from reprieve.assembly.journals import journal_in, remembered
 from reprieve.config import Gates, default_configuration
 from reprieve.model.effects import Target
 from reprieve.model.events import Seen, Synced
@@ -104,8 +104,8 @@ def test_a_plan_that_is_not_remembered_is_no_mistake() -> None:
     assert ids(recent) == []
 
 
-def test_a_journal_tells_the_same(tmp_path: Path) -> None:
-    with journal_in(tmp_path, default_configuration(), Gates(), print) as journal:
+def journaled_preemption(directory: Path) -> None:
+    with journal_in(directory, default_configuration(), Gates(), print) as journal:
         assert journal is not None
         machine = Journaled(Scheduler(), journal)
         world: list[KubernetesObject] = [
@@ -115,7 +115,35 @@ def test_a_journal_tells_the_same(tmp_path: Path) -> None:
         ]
         machine.observe([*map(Seen, world), Synced()], 1.0)
         machine.decide(1.0)
+
+
+def test_a_journal_tells_the_same(tmp_path: Path) -> None:
+    journaled_preemption(tmp_path)
     (kept,) = decisions_in(results(tmp_path)).after()
     assert kept.decision.outcome is Outcome.PREEMPTS
     assert kept.plan is not None
     assert kept.plan.stage == "nominated"
+
+
+def test_a_new_run_remembers_the_decisions_of_earlier_runs(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    journaled_preemption(tmp_path)
+    journaled_preemption(tmp_path)
+    recent = remembered(tmp_path, complaints.append)
+    assert [kept.decision.outcome for kept in recent.after()] == [Outcome.PREEMPTS]
+    assert (recent.bounds, complaints) == (RecentDecisions().bounds, [])
+
+
+def test_what_cannot_be_read_is_named_and_what_was_read_is_remembered(tmp_path: Path) -> None:
+    complaints: list[str] = []
+    journaled_preemption(tmp_path)
+    (tmp_path / "00000002.jsonl").write_text("{}\n")
+    recent = remembered(tmp_path, complaints.append)
+    assert len(ids(recent)) == 1
+    (complaint,) = complaints
+    assert complaint.startswith(f"not all earlier decisions are shown: {tmp_path}/00000002.jsonl: line 1 ")
+
+
+def test_a_cluster_without_a_journal_has_no_earlier_decisions(tmp_path: Path) -> None:
+    assert ids(remembered(None, print)) == []
+    assert ids(remembered(tmp_path / "journal", print)) == []

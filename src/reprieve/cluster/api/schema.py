@@ -72,6 +72,7 @@ _PLAIN = {
         Plain("int32", "an integer of 32 bits", _whole(32)),
         Plain("int64", "an integer of 64 bits", _whole(64)),
         Plain("intOrString", "an integer or a string", lambda v: isinstance(v, str) or _whole(32)(v)),
+        Plain("jsonSchema", "anything", lambda value: True),
         Plain("microTime", "a time such as 2026-01-02T03:04:05.000000Z", _written(_MICRO_TIME)),
         Plain("number", "a number", lambda value: type(value) in (int, float)),
         Plain("quantity", "a quantity", lambda value: type(value) in (str, int, float)),

@@ -44,10 +44,14 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRefusal:
-    """The whole request is rejected, with the ``reason`` of a ``Status`` and a sentence."""
+    """The whole request is rejected, with the ``reason`` of a ``Status`` and a sentence.
+
+    ``cause``: by which clients recognize it.
+    """
 
     reason: RefusalReason
     sentence: str
+    cause: str = ""
 
 
 def _forbidden(sentence: str) -> AdmissionRefusal | None:
@@ -63,7 +67,8 @@ def namespace_lifecycle(namespace: str, lookup: Lookup) -> AdmissionRefusal | No
         return AdmissionRefusal(RefusalReason.NOT_FOUND, f'namespaces "{namespace}" not found')
     leaving = "deletionTimestamp" in part(found, "metadata")
     if leaving or text_in(part(found, "status"), "phase") == "Terminating":
-        return _forbidden(f"the namespace {namespace} is being deleted: nothing new can be made in it")
+        sentence = f"the namespace {namespace} is being deleted: nothing new can be made in it"
+        return AdmissionRefusal(RefusalReason.FORBIDDEN, sentence, "NamespaceTerminating")
     return None
 
 

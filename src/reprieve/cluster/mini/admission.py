@@ -71,8 +71,10 @@ def _admitted(store: Store, request: AdmissionRequest, definition: Definition | 
     match answer:
         case dict():
             return answer
-        case AdmissionRefusal(reason, sentence):
-            raise ApiError(404 if reason is RefusalReason.NOT_FOUND else 403, reason.value, sentence)
+        case AdmissionRefusal(reason, sentence, cause):
+            status = 404 if reason is RefusalReason.NOT_FOUND else 403
+            named = (Cause(cause, sentence, "metadata.namespace"),) if cause else ()
+            raise ApiError(status, reason.value, sentence, named)
         case errors:
             causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
             raise _invalid(request, causes)

@@ -10,6 +10,7 @@ from reprieve.cluster.apiserver.features import ALL_FEATURES, Features
 from reprieve.cluster.apiserver.priority_classes import SYSTEM_CLASSES
 from reprieve.cluster.mini.auth.authentication import UserInfo
 from reprieve.cluster.mini.auth.bootstrap_policy import default_roles
+from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS
 from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
 from reprieve.model.json import Json
@@ -37,8 +38,8 @@ class LocalCluster:
 
     ``snapshot``: the text of a snapshot to restore. ``users``: users that get tokens besides the admin.
     ``job_seconds``: how long pods of Jobs run that do not say; None for ever.
-    ``features``: what its API server serves. ``progress``: called with how many objects of the snapshot are
-    restored, and how many there are.
+    ``features``: what its API server serves. ``controllers``: the names of the controllers that run.
+    ``progress``: called with how many objects of the snapshot are restored, and how many there are.
     ``data_dir``: where its state is stored. A cluster that exists there continues, with the nodes that it
     has.
     """
@@ -54,6 +55,7 @@ class LocalCluster:
     users: Sequence[UserInfo] = ()
     features: Features = ALL_FEATURES
     job_seconds: float | None = None
+    controllers: frozenset[str] = ALL_CONTROLLERS
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
 

@@ -4,7 +4,7 @@ The port reads and writes the store directly; only a fault plan can delay, drop 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import get_args
 
@@ -13,6 +13,12 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.mini.control_loop import ControlLoop, run
 from reprieve.cluster.mini.controllers import ControllerManager, delays_at
+from reprieve.cluster.mini.controllers.selection import (
+    ALL_CONTROLLERS,
+    GARBAGE_COLLECTOR,
+    NAMESPACE,
+    RESOURCE_QUOTA,
+)
 from reprieve.cluster.mini.conversion import to_storage_version
 from reprieve.cluster.mini.crd_controller import CrdController
 from reprieve.cluster.mini.errors import ApiError, not_found
@@ -45,19 +51,21 @@ WATCHED = tuple(kind.resource for kind in KINDS if kind.kind in _READ)
 
 
 class MiniCluster:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  each but the clock has a default
         self,
         clock: Clock,
         faults: FaultPlan = NO_FAULTS,
         timing: KubeletTiming = DEFAULT_TIMING,
         features: Features = DEFAULT_FEATURES,
         backend: SqliteBackend | None = None,
+        controllers: Collection[str] = ALL_CONTROLLERS,
     ) -> None:
         self.store = Store(clock, backend=backend)
         self.clock = clock
         self.features = features
         self._faults = faults
         self._timing = timing
+        self._selected = controllers
         self._calls = 0
         self._opened = 0
         self._watches: list[FaultyWatch] = []
@@ -116,15 +124,19 @@ class MiniCluster:
         """Start kubelets and controllers on the running event loop."""
         report_unreadable(self.store)
         store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
+        selected = self._selected
         loops: dict[str, Callable[[], ControlLoop]] = {
             "kubelets": lambda: Kubelets(store, clock, self._timing),
-            "controllers": lambda: ControllerManager(store, clock, delays, self.features),
-            "garbage collector": lambda: GarbageCollector(store),
-            "namespace controller": lambda: NamespaceController(store, clock),
-            "quota controller": lambda: ResourceQuotaController(store, clock),
+            "controllers": lambda: ControllerManager(store, clock, delays, self.features, selected),
             "CRD controller": lambda: CrdController(store, clock),
-            "event recorder": lambda: EventRecorder(store, clock),
+            "event recorder": lambda: EventRecorder(store, clock, selected),
         }
+        if GARBAGE_COLLECTOR in selected:
+            loops["garbage collector"] = lambda: GarbageCollector(store)
+        if NAMESPACE in selected:
+            loops["namespace controller"] = lambda: NamespaceController(store, clock)
+        if RESOURCE_QUOTA in selected:
+            loops["quota controller"] = lambda: ResourceQuotaController(store, clock)
         for name, enter in loops.items():
             self.supervisor.start(name, partial(run, enter, clock))
 

@@ -5,7 +5,7 @@ themselves, since no part of the cluster decides by events. It deletes events af
 does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +14,12 @@ import msgspec
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.mini.control_loop import earliest
+from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS, REPLICA_SET
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
 from reprieve.cluster.mini.kinds import BY_RESOURCE
+from reprieve.cluster.mini.kubelet.kubelet_pod import RUN_SECONDS, STOP_SECONDS, duration_fault
 from reprieve.cluster.mini.object_guard import ObjectWork, accepts_events, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
 from reprieve.cluster.mini.store import Store
@@ -31,25 +33,32 @@ _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
 _EVENT_TTL = 3600.0  # seconds
 _DELETIONS_PER_STEP = 500  # then the rest of the cluster gets its turn
 _KUBELET = "kubelet"
+_OF_REPLICAS = "replication-controller"  # as kube-controller-manager calls it in events
 _CONTROLLERS = {
     "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",
     "Deployment": "deployment-controller",
     "Job": "job-controller",
     "ReplicaSet": "replicaset-controller",
-    "ReplicationController": "replication-controller",
+    "ReplicationController": _OF_REPLICAS,
     "StatefulSet": "statefulset-controller",
 }
+_DURATIONS = {RUN_SECONDS: "InvalidRunSeconds", STOP_SECONDS: "InvalidStopSeconds"}
 
 
 class _Container(Record, frozen=True):
     name: str = ""
 
 
+class _Template(Record, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class _Spec(Record, frozen=True):
     node_name: str = ""
     replicas: int = 0
     containers: tuple[_Container, ...] = ()
+    template: _Template = _Template()
 
 
 class _Status(Record, frozen=True):
@@ -76,9 +85,12 @@ class RecordedEvent:
 
 
 class EventRecorder:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    """``selected``: the controllers that run here; others write their events themselves."""
+
+    def __init__(self, store: Store, clock: Clock, selected: Collection[str] = ALL_CONTROLLERS) -> None:
         self._store = store
         self._clock = clock
+        self._components = {_KUBELET, *selected} | ({_OF_REPLICAS} if REPLICA_SET in selected else set())
         self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
         self._guard = object_guard(store, "event recorder")
@@ -110,6 +122,8 @@ class EventRecorder:
 
     def _record(self, change: WatchEvent) -> None:
         for event in events_of(change):
+            if event.component not in self._components:
+                continue
             if accepts_events(self._store, event.announcement.target.namespace):
                 announce(self._store, event.announcement, self._clock(), event.component)
 
@@ -123,12 +137,15 @@ def events_of(change: WatchEvent) -> Iterator[RecordedEvent]:
         case "pods":
             if change.type is EventType.ADDED:
                 yield from _created(after, "pod")
+            yield from _invalid_durations(change.object, before.metadata, after.metadata)
             yield from _of_containers(change.object, before, after)
         case "replicasets.apps":
             yield from _scaled(before, after)
         case "jobs.batch":
             if change.type is EventType.ADDED:
                 yield from _created(after, "job")
+            had, has = before.spec.template.metadata, after.spec.template.metadata
+            yield from _invalid_durations(change.object, had, has)
             yield from _finished(change.object, before, after)
 
 
@@ -153,6 +170,17 @@ def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
     if owner is not None:
         note = f"Created {what}: {observed.metadata.name}"
         yield _event(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
+
+
+def _invalid_durations(stored: Stored, before: ObjectMeta, after: ObjectMeta) -> Iterator[RecordedEvent]:
+    """Once for each value: kubelets ignore an invalid one."""
+    for annotation, reason in _DURATIONS.items():
+        declared = after.annotations.get(annotation)
+        if declared is None or declared == before.annotations.get(annotation):
+            continue
+        fault = duration_fault(annotation, declared)
+        if fault:
+            yield RecordedEvent(_KUBELET, Announce(_target(stored), Tone.WARNING, reason, "Run", fault))
 
 
 def _of_containers(pod: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:

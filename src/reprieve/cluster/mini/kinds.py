@@ -258,6 +258,7 @@ KINDS = (
         counts=("replicas",),
         selectable=("status.replicas",),
         parts=("scale",),
+        orphans=True,
         generation=SPEC,
     ),
     ResourceKind("ResourceQuota", "resourcequotas", short=("quota",), status=APART),

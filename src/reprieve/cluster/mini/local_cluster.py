@@ -54,6 +54,7 @@ async def served(wanted: LocalCluster, pages: Pages = NO_PAGES) -> AsyncIterator
             timing=_timing(wanted),
             features=wanted.features,
             backend=backend,
+            controllers=wanted.controllers,
         )
         left_out = Counter[str]()
         if backend is None or not _is_stored(cluster, wanted, backend):

@@ -58,7 +58,7 @@ class NamespaceController:
                 self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
         if not self._store.list(inside, key.name).items:
             with suppress(ApiError):  # the namespace is gone already
-                self._store.patch(key, _released, Part.MAIN, uid)
+                self._store.patch(key, released, Part.MAIN, uid)
 
     def _delete(self, item: Stored) -> None:
         if "deletionTimestamp" not in parsed(item)["metadata"]:
@@ -67,7 +67,8 @@ class NamespaceController:
                 self._store.delete(item.key, item.uid)
 
 
-def _released(body: Json) -> Json:
+def released(body: Json) -> Json:
+    """A namespace without the finalizer that holds it until it is empty."""
     meta = body["metadata"]
     meta["finalizers"] = [name for name in meta.get("finalizers") or () if name != NAMESPACE_FINALIZER]
     return body

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.controllers.selection import selected_controllers
 from reprieve.cluster.mini.faults import CallFault, FaultPlan
 from reprieve.cluster.mini.garbage_collector import GarbageCollector
 from reprieve.cluster.mini.kinds import BY_RESOURCE
@@ -245,3 +246,20 @@ def test_a_controller_that_cannot_go_on_fails_livez(
     assert b"[-]garbage collector failed: failed 4 times in a row: RuntimeError: it broke" in later[1]
     assert b"[+]kubelets ok" in later[1]
     assert mishaps[0].getMessage() == "garbage collector failed: RuntimeError: it broke; retrying in 1 s"
+
+
+def test_controllers_that_are_not_chosen_do_not_run() -> None:
+    async def observed() -> tuple[list[str], list[str]]:
+        cluster = MiniCluster(clock, controllers=selected_controllers("-deployment,-namespace"))
+        cluster.apply([{"kind": "Namespace", "metadata": {"name": "default"}}])
+        cluster.start()
+        cluster.apply([deployment(), job()])
+        await asyncio.sleep(5)
+        names = [check for check, _ in cluster.alive()]
+        await cluster.stop()
+        assert "namespace controller" not in names
+        return [made["kind"] for kind in ("ReplicaSet", "Pod") for made in cluster.list(kind)], [
+            str(event["reportingComponent"]) for event in cluster.list("Event")
+        ]
+
+    assert run(observed()) == (["Pod", "Pod"], ["job-controller", "job-controller"])

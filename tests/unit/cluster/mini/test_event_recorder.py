@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.cluster.mini.event_recorder import EventRecorder
-from reprieve.cluster.mini.kubelet import RUN_SECONDS
+from reprieve.cluster.mini.kubelet import RUN_SECONDS, STOP_SECONDS
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from tests.unit.cluster.mini.scene import Scene, node, pod, pod_key, template
@@ -62,6 +62,14 @@ def test_a_deployment_makes_pods(scene: Told) -> None:
     ]
 
 
+def test_controllers_that_run_elsewhere_write_their_own_events(scene: Told) -> None:
+    scene.teller = EventRecorder(scene.store, scene.clock, selected=())
+    scene.teller.step()
+    scene.add(_owning("Deployment", "web", replicas=2), pod("a", on="n1"))
+    scene.pass_time(1)
+    assert scene.told() == [("Pod", "Started", "kubelet")]
+
+
 def test_a_job_ends(scene: Told) -> None:
     job = _owning("Job", "j", template=template(**{RUN_SECONDS: "1"}), completions=1, parallelism=1)
     scene.add(job)
@@ -70,6 +78,46 @@ def test_a_job_ends(scene: Told) -> None:
     scene.change(pod_key(made["metadata"]["name"]), lambda body: body["spec"].update(nodeName="n1"))
     scene.pass_time(5)
     assert ("Job", "Completed", "job-controller") in scene.told()
+
+
+def test_an_invalid_duration_is_reported_once_on_its_pod(scene: Told) -> None:
+    scene.add(pod("a", on="n1", annotations={RUN_SECONDS: "10m", STOP_SECONDS: "-1"}))
+    scene.pass_time(3)
+    warnings = [e for e in scene.all("events") if e["type"] == "Warning"]
+    assert {(e["involvedObject"]["kind"], e["reason"], e["message"]) for e in warnings} == {
+        (
+            "Pod",
+            "InvalidRunSeconds",
+            "annotation reprieve.dev/run-seconds is ignored: "
+            'expected a number of seconds such as 30 or 2.5, got "10m"',
+        ),
+        (
+            "Pod",
+            "InvalidStopSeconds",
+            "annotation reprieve.dev/stop-seconds is ignored: "
+            'expected a number of seconds such as 30 or 2.5, got "-1"',
+        ),
+    }
+    assert {e.get("count", 1) for e in warnings} == {1}
+
+
+def test_a_duration_that_becomes_invalid_is_reported(scene: Told) -> None:
+    scene.add(pod("a", on="n1", annotations={RUN_SECONDS: "60"}))
+    scene.pass_time(1)
+    scene.change(
+        pod_key("a"), lambda body: body["metadata"].update(annotations={RUN_SECONDS: "never" + 99 * "!"})
+    )
+    scene.pass_time(1)
+    (warning,) = (e for e in scene.all("events") if e["type"] == "Warning")
+    assert warning["message"].endswith(f'got "never{35 * "!"}…"')
+
+
+def test_an_invalid_duration_in_a_template_is_reported_on_the_job(scene: Told) -> None:
+    job = _owning("Job", "j", template=template(**{RUN_SECONDS: "1e3"}), completions=1, parallelism=1)
+    scene.add(job)
+    scene.pass_time(1)
+    assert ("Job", "InvalidRunSeconds", "kubelet") in scene.told()
+    assert ("Pod", "InvalidRunSeconds", "kubelet") in scene.told()
 
 
 def test_what_was_there_before_is_not_told_again(scene: Told) -> None:

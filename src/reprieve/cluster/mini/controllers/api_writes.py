@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from reprieve.cluster.apiserver.admission import Features
 from reprieve.cluster.mini.admission import admitted
-from reprieve.cluster.mini.conditions import StatusCondition, set_condition, set_condition_of
+from reprieve.cluster.mini.conditions import StatusCondition, clear_condition, set_condition, set_condition_of
 from reprieve.cluster.mini.kinds import section
 from reprieve.cluster.mini.store import Part, Store
 from reprieve.cluster.mini.stored_objects import Key
@@ -36,12 +36,13 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatus:
-    """Set fields and conditions of a status; the others stay."""
+    """Set fields and conditions of a status, and remove the conditions ``without``; the others stay."""
 
     key: Key
     uid: str
     fields: Json = field(default_factory=dict)
     conditions: tuple[StatusCondition, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ def _updated(body: Json, change: Callable[[Json], None]) -> Json:
 def _with_status(body: Json, update: UpdateStatus, now: float) -> Json:
     status = section(body, "status")
     status.update(update.fields)
+    for kind in update.without:
+        clear_condition(status, kind)
     for condition in update.conditions:
         if body["kind"] in _OBSERVE_GENERATION:
             set_condition_of(body, condition, now)

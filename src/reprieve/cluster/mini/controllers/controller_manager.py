@@ -5,13 +5,14 @@ no changes: a controller acts on the state of the cache at that time. A step mak
 what is left over waits for the next one, after the rest of the cluster has had its turn.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
+from reprieve.cluster.mini.conditions import StatusCondition, get_condition
 from reprieve.cluster.mini.control_loop import earliest
 from reprieve.cluster.mini.controllers import (
     cluster_role_aggregation,
@@ -26,30 +27,43 @@ from reprieve.cluster.mini.controllers import (
     pod_group_protection,
     replica_set,
     root_ca_publisher,
+    selection,
     service_account,
     stateful_set,
     volume_protection,
     workload,
 )
-from reprieve.cluster.mini.controllers.api_writes import Create, RequeueAt, Write, execute
+from reprieve.cluster.mini.controllers.api_writes import (
+    Create,
+    RequeueAt,
+    UpdateStatus,
+    Write,
+    execute,
+)
 from reprieve.cluster.mini.controllers.batches import BURST
 from reprieve.cluster.mini.controllers.controller_cache import (
     COMPOSITES,
     GROUPS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     ControllerCache,
     HasMetadata,
 )
+from reprieve.cluster.mini.controllers.selection import ALL_CONTROLLERS
 from reprieve.cluster.mini.delaying_queue import DelayingQueue
 from reprieve.cluster.mini.errors import ApiError
 from reprieve.cluster.mini.informer import Informer
-from reprieve.cluster.mini.object_guard import ObjectWork, object_guard
+from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.object_guard import ObjectWork, accepts_events, object_guard
 from reprieve.cluster.mini.scheduler_calls import announce
-from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.store import Store, parsed
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Announce, Target, Tone
 
 _KEYS_PER_STEP = 300
+_REPLICATING = {"ReplicaSet": REPLICA_SETS, "ReplicationController": REPLICATION_CONTROLLERS}
 _WRITES_PER_STEP = 300
 # A reconcile that makes more is ended, and begun again later. Writes that belong together come first: pods of
 # a Job that are counted in its status and not released would be counted twice.
@@ -79,9 +93,13 @@ def delays_at(speed: float) -> Delays:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """``affected``: the keys to reconcile for an object before or after its change."""
+    """``affected``: the keys to reconcile for an object before or after its change.
+
+    ``name``: in logs. ``selector``: the name by which users choose it.
+    """
 
     name: str
+    selector: str
     affected: Callable[[ControllerCache, HasMetadata], Iterable[Key]]
     reconcile: Callable[[ControllerCache, Key, float], Iterable[Write]]
     delay: float
@@ -91,42 +109,97 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
     return (
         Controller(
             "deployment",
+            selection.DEPLOYMENT,
             deployment.affected,
             partial(deployment.reconcile, speed=delays.speed),
             delays.reconcile,
         ),
-        Controller("replica set", replica_set.affected, replica_set.reconcile, delays.reconcile),
-        Controller("daemon set", daemon_set.affected, daemon_set.reconcile, delays.reconcile),
-        Controller("stateful set", stateful_set.affected, stateful_set.reconcile, delays.reconcile),
         Controller(
-            "cron job", cron_job.affected, partial(cron_job.reconcile, speed=delays.speed), delays.reconcile
+            "replica set",
+            selection.REPLICA_SET,
+            replica_set.affected,
+            replica_set.reconcile,
+            delays.reconcile,
         ),
-        Controller("job", job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile),
-        Controller("disruption", disruption.affected, disruption.reconcile, delays.reconcile),
-        Controller("workload", workload.affected, workload.reconcile, delays.reconcile),
+        Controller(
+            "daemon set", selection.DAEMON_SET, daemon_set.affected, daemon_set.reconcile, delays.reconcile
+        ),
+        Controller(
+            "stateful set",
+            selection.STATEFUL_SET,
+            stateful_set.affected,
+            stateful_set.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "cron job",
+            selection.CRON_JOB,
+            cron_job.affected,
+            partial(cron_job.reconcile, speed=delays.speed),
+            delays.reconcile,
+        ),
+        Controller(
+            "job", selection.JOB, job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile
+        ),
+        Controller(
+            "disruption", selection.DISRUPTION, disruption.affected, disruption.reconcile, delays.reconcile
+        ),
+        Controller("workload", selection.WORKLOAD, workload.affected, workload.reconcile, delays.reconcile),
         Controller(
             "pod group protection",
+            selection.POD_GROUP_PROTECTION,
             pod_group_protection.affected,
             pod_group_protection.reconcile,
             delays.reconcile,
         ),
-        Controller("node lifecycle", node_lifecycle.affected, node_lifecycle.reconcile, delays.reconcile),
+        Controller(
+            "node lifecycle",
+            selection.NODE_LIFECYCLE,
+            node_lifecycle.affected,
+            node_lifecycle.reconcile,
+            delays.reconcile,
+        ),
         Controller(
             "cluster role aggregation",
+            selection.CLUSTER_ROLE_AGGREGATION,
             cluster_role_aggregation.affected,
             cluster_role_aggregation.reconcile,
             delays.reconcile,
         ),
-        Controller("endpoint slice", endpoint_slice.affected, endpoint_slice.reconcile, delays.reconcile),
-        Controller("service account", service_account.affected, service_account.reconcile, delays.reconcile),
         Controller(
-            "root CA publisher", root_ca_publisher.affected, root_ca_publisher.reconcile, delays.reconcile
+            "endpoint slice",
+            selection.ENDPOINT_SLICE,
+            endpoint_slice.affected,
+            endpoint_slice.reconcile,
+            delays.reconcile,
         ),
         Controller(
-            "volume protection", volume_protection.affected, volume_protection.reconcile, delays.reconcile
+            "service account",
+            selection.SERVICE_ACCOUNT,
+            service_account.affected,
+            service_account.reconcile,
+            delays.reconcile,
         ),
         Controller(
-            "persistent volume", persistent_volume.affected, persistent_volume.reconcile, delays.volumes
+            "root CA publisher",
+            selection.ROOT_CA_PUBLISHER,
+            root_ca_publisher.affected,
+            root_ca_publisher.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "volume protection",
+            selection.VOLUME_PROTECTION,
+            volume_protection.affected,
+            volume_protection.reconcile,
+            delays.reconcile,
+        ),
+        Controller(
+            "persistent volume",
+            selection.PERSISTENT_VOLUME,
+            persistent_volume.affected,
+            persistent_volume.reconcile,
+            delays.volumes,
         ),
     )
 
@@ -138,13 +211,14 @@ class ControllerManager:
         clock: Clock,
         delays: Delays = DEFAULT_DELAYS,
         features: Features = DEFAULT_FEATURES,
+        selected: Collection[str] = ALL_CONTROLLERS,
     ) -> None:
         self._store = store
         self._clock = clock
         self._delays = delays
         self._features = features
         self._cache = ControllerCache()
-        self._controllers = controllers(delays)
+        self._controllers = [one for one in controllers(delays) if one.selector in selected]
         self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
         self._guard = object_guard(store, "controllers")
         self._left = 0  # writes that this step may still make
@@ -208,12 +282,35 @@ class ControllerManager:
         return None
 
     def _report(self, write: Write, error: ApiError, now: float) -> None:
-        """A group that cannot be created is reported on its Workload, once for each reason."""
-        if not isinstance(write, Create) or write.resource not in (GROUPS, COMPOSITES):
+        """A group that cannot be created is reported on its Workload, once for each reason.
+
+        A pod of a ReplicaSet that cannot be created is reported in its status, and once in an event.
+        """
+        if not isinstance(write, Create):
             return
-        meta = write.body["metadata"]
-        (owner,) = meta["ownerReferences"]
-        workload = Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])
-        text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
-        event = Announce(workload, Tone.WARNING, "FailedCreate", "Create", text, once=text)
-        announce(self._store, event, now, "workload-controller")
+        if write.resource in (GROUPS, COMPOSITES):
+            meta = write.body["metadata"]
+            text = f"Error creating {write.body['kind']} {meta['name']}: {error.message}"
+            event = Announce(_owner(write), Tone.WARNING, "FailedCreate", "Create", text, once=text)
+            announce(self._store, event, now, "workload-controller")
+        elif write.resource == PODS and _owner(write).kind in _REPLICATING:
+            self._report_failure(_owner(write), error, now)
+
+    def _report_failure(self, owner: Target, error: ApiError, now: float) -> None:
+        key = Key(_REPLICATING[owner.kind], owner.namespace, owner.name)
+        stored = self._store.find(key)
+        if stored is None or stored.uid != owner.uid or not accepts_events(self._store, key.namespace):
+            return
+        if get_condition(section(parsed(stored), "status"), replica_set.REPLICA_FAILURE) is None:
+            failed = StatusCondition(replica_set.REPLICA_FAILURE, "True", "FailedCreate", error.message)
+            update = UpdateStatus(key, owner.uid, conditions=(failed,))
+            execute(self._store, update, now, self._features)
+        text = f"Error creating: {error.message}"
+        event = Announce(owner, Tone.WARNING, "FailedCreate", "Create", text, once=error.reason)
+        announce(self._store, event, now, selection.REPLICA_SET)
+
+
+def _owner(write: Create) -> Target:
+    meta = write.body["metadata"]
+    (owner,) = meta["ownerReferences"]
+    return Target(owner["kind"], meta["namespace"], owner["name"], owner["uid"])

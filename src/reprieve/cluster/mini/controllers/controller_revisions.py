@@ -7,6 +7,8 @@ an earlier template gives its revision a new number.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from reprieve.cluster.api.templates import ControllerOwner
 from reprieve.cluster.mini.controllers.api_writes import Create, Delete, Update, Write
 from reprieve.cluster.mini.controllers.controller_cache import REVISIONS, ControllerCache, key_in
@@ -73,9 +75,25 @@ def _revision(versions: Versions, number: int) -> Json:
             "labels": labels,
             "ownerReferences": [owner.reference()],
         },
-        "data": {"spec": {"template": {**update.template, "$patch": "replace"}}},
+        "data": {"spec": {"template": _as_upstream(update.template)}},
         "revision": number,
     }
+
+
+def _as_upstream(template: Json) -> Json:
+    """Byte for byte as kube-controller-manager writes it, which compares bytes: with keys in order."""
+    spec = peek(template, "spec")
+    lists = {
+        name: spec[name] for name in ("containers", "initContainers") if isinstance(spec.get(name), list)
+    }
+    filled = {name: [_with_resources(one) for one in listed] for name, listed in lists.items()}
+    whole: Json = {**template, "spec": {**spec, **filled}, "$patch": "replace"}
+    ordered: Json = msgspec.json.decode(msgspec.json.encode(whole, order="sorted"))
+    return ordered
+
+
+def _with_resources(container: object) -> object:
+    return {"resources": {}, **container} if isinstance(container, dict) else container
 
 
 def history_cleanup(versions: Versions, in_use: Collection[str], limit: int) -> Iterable[Write]:

@@ -37,6 +37,7 @@ from reprieve.cluster.mini.controllers.objects import (
 from reprieve.cluster.mini.controllers.pod_template_hash import template_hash
 from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.stored_objects import Key
+from reprieve.model.annotation_numbers import parse_int
 from reprieve.model.json import Json
 
 HASH_LABEL = "pod-template-hash"
@@ -139,8 +140,7 @@ def _rollout(cache: ControllerCache, owner: DeploymentFacts) -> Rollout:
 
 
 def _revision(replica_set: ReplicaSetFacts) -> int:
-    text = replica_set.metadata.annotations.get(REVISION, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return max(0, parse_int(replica_set.metadata.annotations.get(REVISION, ""), 64) or 0)
 
 
 def _age(replica_set: ReplicaSetFacts) -> tuple[float, str]:

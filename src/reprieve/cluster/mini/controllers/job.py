@@ -10,6 +10,7 @@ from itertools import islice
 from reprieve.cluster.api.templates import job_labels, pod_of
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.mini.conditions import StatusCondition
+from reprieve.cluster.mini.controllers.adoption import adopt_and_release, matches
 from reprieve.cluster.mini.controllers.api_writes import (
     Create,
     Delete,
@@ -35,20 +36,32 @@ from reprieve.model.json import Json
 TRACKED = "batch.kubernetes.io/job-tracking"
 
 
+_OURSELVES = "kubernetes.io/job-controller"
+
+
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
         case JobFacts():
             yield key_in(JOBS, thing)
         case PodFacts():
-            owner = cache.jobs.by_uid(controller_uid(thing.metadata))
+            uid = controller_uid(thing.metadata)
+            owner = cache.jobs.by_uid(uid)
             if owner is not None:
                 yield key_in(JOBS, owner)
+            elif not uid:
+                yield from _selecting_jobs(cache, thing)
+
+
+def _selecting_jobs(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+    for job in cache.jobs.inside(pod.metadata.namespace):
+        if not _has_ended(job) and matches(job.spec.selector, pod.metadata.labels):
+            yield key_in(JOBS, job)
 
 
 def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
     """``speed``: divides the deadlines and TTLs of a job."""
     job = cache.jobs.get(NamespacedName(key.namespace, key.name))
-    if job is None or job.metadata.deletion_timestamp is not None:
+    if job is None or job.metadata.deletion_timestamp is not None or not _is_ours(job):
         return
     pods = sorted(cache.pods.owned_by(job.metadata.uid), key=lambda pod: pod.metadata.name)
     if _has_ended(job):
@@ -56,15 +69,35 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
         yield from _remove(pod for pod in pods if pod.is_active)
         yield from _ttl_cleanup(job, key, now, speed)
         return
+    adoptions = list(_adoptions(cache, job, pods))
+    if adoptions:  # their pods are counted once the cache shows them
+        yield from adoptions
+        return
     count = _count(job, pods)
     deadline = _deadline(job, speed)
     outcome = _outcome(job, count) or (_DEADLINE_EXCEEDED if deadline is not None and now >= deadline else ())
-    yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), outcome)
+    conditions = outcome or _suspension(job)
+    yield UpdateStatus(key, job.metadata.uid, _status(job, count, outcome, now), conditions)
     yield from _release(count.ended)
     if not outcome:
         yield from _difference(job, count)
         if deadline is not None:
             yield RequeueAt(deadline)
+
+
+def _adoptions(cache: ControllerCache, job: JobFacts, pods: list[PodFacts]) -> Iterator[Write]:
+    """A pod that is released is no longer counted, so that its finalizer goes, too."""
+    owned = [pod for pod in pods if pod.is_active]
+    free = [pod for pod in cache.pods.free(job.metadata.namespace) if pod.is_active]
+    owner = owner_of("batch/v1", "Job", job.metadata)
+    yield from adopt_and_release(PODS, job.spec.selector, owner, owned, free)
+    if job.spec.selector:
+        yield from _release(pod for pod in owned if not matches(job.spec.selector, pod.metadata.labels))
+
+
+def _is_ours(job: JobFacts) -> bool:
+    """Whether no other controller reconciles it."""
+    return job.spec.managed_by in (None, "", _OURSELVES)
 
 
 def _has_ended(job: JobFacts) -> bool:
@@ -73,14 +106,17 @@ def _has_ended(job: JobFacts) -> bool:
 
 # --- times -----------------------------------------------------------------------------------------
 
-_DEADLINE_EXCEEDED = (
-    StatusCondition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline"),
-)
+
+def _failure(reason: str, why: str) -> tuple[StatusCondition, ...]:
+    return tuple(StatusCondition(kind, "True", reason, why) for kind in ("FailureTarget", "Failed"))
+
+
+_DEADLINE_EXCEEDED = _failure("DeadlineExceeded", "Job was active longer than specified deadline")
 
 
 def _deadline(job: JobFacts, speed: float) -> float | None:
     seconds = job.spec.active_deadline_seconds
-    if seconds is None or not job.status.start_time or job.spec.suspend:
+    if seconds is None or not job.status.start_time or job.spec.suspend or _was_suspended(job):
         return None
     return moment(job.status.start_time) + seconds / speed
 
@@ -110,6 +146,7 @@ class JobCounts:
     fails_job: bool
     ended: list[PodFacts]
     active: list[PodFacts]
+    terminating: int
     waiting: int
     indexes: IndexSet
     taken: frozenset[int]
@@ -134,6 +171,7 @@ def _count(job: JobFacts, pods: list[PodFacts]) -> JobCounts:
         fails_job="FailJob" in actions,
         ended=ended,
         active=active,
+        terminating=sum(pod.is_leaving and not pod.is_over for pod in pods),
         waiting=len(left),
         indexes=indexes,
         taken=frozenset(_indexes([*active, *left])),
@@ -180,10 +218,10 @@ def _completions(job: JobFacts) -> int | None:
 def _outcome(job: JobFacts, count: JobCounts) -> tuple[StatusCondition, ...]:
     if count.fails_job:
         why = "a pod failed with a condition for which spec.podFailurePolicy says FailJob"
-        return (StatusCondition("Failed", "True", "PodFailurePolicy", why),)
+        return _failure("PodFailurePolicy", why)
     if count.failed > job.spec.backoff_limit:
         why = f"Job has reached the specified backoff limit: {count.failed} pods failed"
-        return (StatusCondition("Failed", "True", "BackoffLimitExceeded", why),)
+        return _failure("BackoffLimitExceeded", why)
     wanted = _completions(job)
     idle = not count.active and not count.waiting
     if (count.succeeded > 0 and idle) if wanted is None else count.succeeded >= wanted:
@@ -191,6 +229,19 @@ def _outcome(job: JobFacts, count: JobCounts) -> tuple[StatusCondition, ...]:
         kinds = ("SuccessCriteriaMet", "Complete")
         return tuple(StatusCondition(kind, "True", "CompletionsReached", why) for kind in kinds)
     return ()
+
+
+def _suspension(job: JobFacts) -> tuple[StatusCondition, ...]:
+    """None for a job that was never suspended."""
+    if job.spec.suspend:
+        return (StatusCondition("Suspended", "True", "JobSuspended", "Job suspended"),)
+    if _was_suspended(job):
+        return (StatusCondition("Suspended", "False", "JobResumed", "Job resumed"),)
+    return ()
+
+
+def _was_suspended(job: JobFacts) -> bool:
+    return any(c.type == "Suspended" and c.status == "True" for c in job.status.conditions)
 
 
 def _wanted(job: JobFacts, count: JobCounts) -> int:
@@ -246,12 +297,14 @@ def _status(job: JobFacts, count: JobCounts, outcome: tuple[StatusCondition, ...
     fields: Json = {
         "active": 0 if outcome else len(count.active),
         "ready": 0 if outcome else sum(pod.is_ready for pod in count.active),
+        "terminating": count.terminating,
         "succeeded": count.succeeded,
         "failed": count.failed,
     }
     if _is_indexed(job):
         fields["completedIndexes"] = str(count.indexes)
-    if not job.status.start_time and not job.spec.suspend:
+    # The deadline of a job that is resumed begins anew.
+    if not job.spec.suspend and (not job.status.start_time or _was_suspended(job)):
         fields["startTime"] = stamp(now)
     if any(condition.type == "Complete" for condition in outcome):
         fields["completionTime"] = stamp(now)

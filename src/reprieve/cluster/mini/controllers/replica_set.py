@@ -25,6 +25,8 @@ from reprieve.cluster.mini.controllers.objects import (
 )
 from reprieve.cluster.mini.stored_objects import Key
 
+REPLICA_FAILURE = "ReplicaFailure"
+
 
 def affected(cache: ControllerCache, thing: HasMetadata) -> Iterator[Key]:
     match thing:
@@ -70,7 +72,9 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
         adoptions = list(adopt_and_release(PODS, owner.selector, _owner_ref(owner), active, free))
         # Count adopted and released pods once the cache shows them.
         yield from adoptions or _difference(owner, active)
-    yield UpdateStatus(key, owner.metadata.uid, _counts(owner, active))
+    # The manager sets the condition when a pod cannot be created.
+    recovered = (REPLICA_FAILURE,) if len(active) >= owner.spec.replicas else ()
+    yield UpdateStatus(key, owner.metadata.uid, _counts(owner, active), without=recovered)
 
 
 def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Write]:

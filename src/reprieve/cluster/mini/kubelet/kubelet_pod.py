@@ -1,17 +1,18 @@
 """The few fields of a pod that kubelets decode at every change: decoding whole pods would be slow."""
 
 from datetime import datetime
-from math import isfinite
 from typing import Any
 
 import msgspec
 
 from reprieve.cluster.mini.store import DEFAULT_GRACE_SECONDS
+from reprieve.model.annotation_numbers import parse_decimal
 from reprieve.model.objects import Record
 
 RUN_SECONDS = "reprieve.dev/run-seconds"
 STOP_SECONDS = "reprieve.dev/stop-seconds"
 _TERMINAL = ("Succeeded", "Failed")
+_SHOWN = 40  # characters of an invalid value
 
 
 class _Owner(Record, frozen=True):
@@ -61,12 +62,9 @@ class KubeletPod(Record, frozen=True):
         return any(owner.kind == "Job" and owner.controller for owner in self.metadata.owner_references or ())
 
     def seconds(self, annotation: str) -> float | None:
-        """The seconds in an annotation; None if it is missing or not a finite number."""
-        try:
-            declared = float((self.metadata.annotations or {})[annotation])
-        except (KeyError, TypeError, ValueError):
-            return None
-        return max(0.0, declared) if isfinite(declared) else None
+        """The seconds in an annotation; None if it is missing or invalid."""
+        declared = (self.metadata.annotations or {}).get(annotation)
+        return parse_decimal(declared) if isinstance(declared, str) else None
 
     def drain_seconds(self) -> float:
         """How long it takes to stop, at most its grace period; 0 for a pod that does not run."""
@@ -78,6 +76,16 @@ class KubeletPod(Record, frozen=True):
         allowed = DEFAULT_GRACE_SECONDS if grace is None else max(0, grace)
         stop = self.seconds(STOP_SECONDS)
         return allowed if stop is None else min(allowed, stop)
+
+
+def duration_fault(annotation: str, declared: str) -> str:
+    """What is wrong with the value of such an annotation, as a sentence; empty if it is valid."""
+    if parse_decimal(declared) is not None:
+        return ""
+    shown = declared if len(declared) <= _SHOWN else f"{declared[:_SHOWN]}…"
+    return (
+        f'annotation {annotation} is ignored: expected a number of seconds such as 30 or 2.5, got "{shown}"'
+    )
 
 
 _DECODER = msgspec.json.Decoder(KubeletPod)

@@ -85,6 +85,7 @@ class ApiServer:
         self._refresh_kinds()
         try:
             place = route(request.path, self._catalogue)
+            Query(request.query).check_timeout()
             if isinstance(place, NonResourcePath):
                 return self._non_resource(place, request)
             authorize(self._api.authorizer, request.user, attributes_of(place, request))

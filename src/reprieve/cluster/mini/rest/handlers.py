@@ -16,7 +16,7 @@ from reprieve.cluster.mini.rest.selection_predicate import predicate_of
 from reprieve.cluster.mini.rest.server_side_apply import patch_or_apply
 from reprieve.cluster.mini.rest.token_request import create_token
 from reprieve.cluster.mini.rest.watch_handler import watch_options_of, watch_stream
-from reprieve.cluster.mini.rest.write_handlers import ApiCall, create, delete, delete_many, replace
+from reprieve.cluster.mini.rest.write_handlers import ApiCall, create, delete, delete_many, finalize, replace
 
 Handler = Callable[[ApiCall], Answer]
 
@@ -61,7 +61,7 @@ _CONNECT: Mapping[str, Handler] = {"GET": reject_simulated, "POST": reject_simul
 _PARTS: Mapping[str, Mapping[str, Handler]] = {
     "status": _STATUS,
     "resize": _STATUS,
-    "finalize": {"PUT": replace},
+    "finalize": {"PUT": finalize},
     "scale": {"GET": get_scale, "PUT": replace_scale, "PATCH": patch_scale},
     "binding": {"POST": create_binding},
     "token": {"POST": create_token},

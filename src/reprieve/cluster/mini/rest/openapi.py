@@ -22,6 +22,7 @@ _TYPES = "kubernetes"
 _ANY: Json = {"x-kubernetes-preserve-unknown-fields": True}
 _SIMPLE: dict[str, Json] = {
     "any": _ANY,
+    "jsonSchema": _ANY,
     "boolean": {"type": "boolean"},
     "bytes": {"type": "string", "format": "byte"},
     "int32": {"type": "integer", "format": "int32"},

@@ -4,23 +4,21 @@ Types come from the schema and field numbers from the list beside it, so every k
 decoded. Nothing is validated here, and responses are never in protobuf.
 """
 
-import math
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
-from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.cluster.mini.errors import ApiError, bad_request
-from reprieve.cluster.mini.rest.nesting_limit import DEEPEST, check_depth
+from reprieve.cluster.mini.rest.nesting_limit import DEEPEST
+from reprieve.cluster.mini.rest.protobuf_json_schemas import json_schema
 from reprieve.cluster.mini.rest.protobuf_wire import (
     Value,
     bytes_in,
-    double_in,
+    finite_in,
     first,
+    json_in,
     malformed,
     packed,
     text_in,
@@ -102,6 +100,8 @@ def _read(kind: Type, value: Value, depth: int) -> object:
             return [_read(item, one, depth) for number, one in values(bytes_in(value)) if number == 1]
         case MapOf():
             raise malformed()
+        case Plain("jsonSchema"):
+            return json_schema(bytes_in(value), depth - 1)
         case Plain(name):
             return _plain(name, value)
 
@@ -123,9 +123,9 @@ def _plain(name: str, value: Value) -> object:
         case "intOrString":
             return _number_or_text(bytes_in(value))
         case "number":
-            return _finite(double_in(value))
+            return finite_in(value)
         case _:
-            return _json(bytes_in(first(bytes_in(value), 1)))
+            return json_in(value)
 
 
 def _moment(raw: bytes, *, micro: bool) -> str | None:
@@ -146,21 +146,3 @@ def _moment(raw: bytes, *, micro: bool) -> str | None:
 def _number_or_text(raw: bytes) -> int | str:
     is_text = whole_in(first(raw, 1)) == 1
     return text_in(first(raw, 3)) if is_text else whole_in(first(raw, 2))
-
-
-def _finite(number: float) -> float:
-    if not math.isfinite(number):
-        raise bad_request(f"a number in the body is {number}: it must be finite")
-    return number
-
-
-def _json(raw: bytes) -> object:
-    """Types without a protobuf message of their own are JSON inside one."""
-    if not raw:
-        return None
-    try:
-        value = msgspec.json.decode(raw)
-    except UNDECODABLE as error:
-        raise malformed() from error
-    check_depth(value)
-    return value

@@ -1,9 +1,14 @@
 """The protobuf wire format: varints, strings and messages. Malformed input is a 400."""
 
+import math
 import struct
 from collections.abc import Iterator
 
+import msgspec
+
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.mini.errors import ApiError, bad_request
+from reprieve.cluster.mini.rest.nesting_limit import check_depth
 
 Value = int | bytes
 
@@ -67,12 +72,27 @@ def whole_in(value: Value) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def double_in(value: Value) -> float:
+def finite_in(value: Value) -> float:
     raw = bytes_in(value)
     if len(raw) != 8:
         raise malformed()
     (number,) = struct.unpack("<d", raw)
+    if not math.isfinite(number):
+        raise bad_request(f"a number in the body is {number}: it must be finite")
     return float(number)
+
+
+def json_in(value: Value) -> object:
+    """Types without a protobuf message of their own are JSON inside one."""
+    raw = bytes_in(first(bytes_in(value), 1))
+    if not raw:
+        return None
+    try:
+        found = msgspec.json.decode(raw)
+    except UNDECODABLE as error:
+        raise malformed() from error
+    check_depth(found)
+    return found
 
 
 def malformed() -> ApiError:

@@ -1,5 +1,6 @@
 """Query parameters of a request. Errors name the parameter."""
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 
@@ -7,6 +8,7 @@ from reprieve.cluster.mini.errors import ApiError, Cause, bad_request
 
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 _LARGEST = 2**63 - 1
+_DURATION = re.compile(r"\+?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h))+)", re.ASCII)
 
 
 class FieldValidation(Enum):
@@ -20,6 +22,14 @@ class FieldValidation(Enum):
 class Query:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
+
+    def check_timeout(self) -> None:
+        """A request takes as long as it takes: its timeout is validated, and otherwise ignored."""
+        given = self.text("timeout")
+        if given and _DURATION.fullmatch(given) is None:
+            raise bad_request(
+                f"invalid timeout specified in the request URL: expected a time such as 30s, got {given!r}"
+            )
 
     def text(self, name: str) -> str:
         return self._values.get(name, "")

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -82,17 +83,30 @@ def from_yaml(body: bytes) -> object:
 
 
 def repeated_fields(body: bytes, media: str) -> tuple[str, ...]:
-    """Fields that an object in the body has twice; the last value wins."""
+    """The paths of fields that an object in the body has twice; the last value wins."""
     if media != JSON:
         return ()
-    found: dict[str, None] = {}
+    found: list[tuple[dict[str, object], list[str]]] = []
 
     def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
         if len(result) < len(pairs):
             times = Counter(name for name, _ in pairs)
-            found.update(dict.fromkeys(name for name in times if times[name] > 1))
+            found.append((result, [name for name in times if times[name] > 1]))
         return result
 
-    json.loads(body, object_pairs_hook=look)
-    return tuple(found)
+    whole = json.loads(body, object_pairs_hook=look)
+    # Objects by identity: all of them are alive, in the list.
+    repeated = {id(result): names for result, names in found}
+    return tuple(_paths(whole, "", repeated)) if repeated else ()
+
+
+def _paths(value: object, path: str, repeated: Mapping[int, list[str]]) -> Iterator[str]:
+    if isinstance(value, dict):
+        prefix = f"{path}." if path else ""
+        yield from (f"{prefix}{name}" for name in repeated.get(id(value), ()))
+        for name, below in value.items():
+            yield from _paths(below, f"{prefix}{name}", repeated)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from _paths(below, f"{path}[{number}]", repeated)

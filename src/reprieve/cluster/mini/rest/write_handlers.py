@@ -8,9 +8,9 @@ from reprieve.cluster.api.values import without_nulls
 from reprieve.cluster.apiserver.defaults import default
 from reprieve.cluster.mini.conversion import normalized, to_storage_version, to_version
 from reprieve.cluster.mini.errors import ApiError, bad_request, invalid
-from reprieve.cluster.mini.kinds import section
+from reprieve.cluster.mini.kinds import peek, section
 from reprieve.cluster.mini.metadata import expected_version, metadata_of
-from reprieve.cluster.mini.namespace_controller import SYSTEM_NAMESPACES
+from reprieve.cluster.mini.namespace_controller import NAMESPACE_FINALIZER, SYSTEM_NAMESPACES, released
 from reprieve.cluster.mini.rest.api_context import ApiContext
 from reprieve.cluster.mini.rest.api_status import subject_of, success
 from reprieve.cluster.mini.rest.authorization import attributes_of, authorize
@@ -106,6 +106,19 @@ def replace(call: ApiCall) -> ApiResponse:
     if not call.place.kind.blind and not expected_version(metadata_of(read.body)):
         raise invalid(call.place.kind.kind, "metadata.resourceVersion", "must be specified for an update")
     return answer(call.serializer.one(written(call, lambda _: read.body)), 200, read.warnings)
+
+
+def finalize(call: ApiCall) -> ApiResponse:
+    """A terminating namespace goes when a namespace controller has removed its finalizer from the spec."""
+    read = _read(call)
+    left = peek(read.body, "spec").get("finalizers") or ()
+
+    def finalized(old: Json) -> Json:
+        if "deletionTimestamp" not in metadata_of(old) or NAMESPACE_FINALIZER in left:
+            return read.body
+        return released(read.body)
+
+    return answer(call.serializer.one(written(call, finalized)), 200, read.warnings)
 
 
 def patch(call: ApiCall) -> ApiResponse:

@@ -1,5 +1,6 @@
 """DaemonSet: one pod on each eligible node, and rolling updates."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -161,3 +162,13 @@ def test_its_pods_go_with_it() -> None:
     scene.store.delete(SET)
     scene.pass_time(60)
     assert scene.all("pods") == scene.all("controllerrevisions.apps") == []
+
+
+def test_a_revision_has_the_bytes_that_upstream_compares() -> None:
+    scene = scene_of(daemon_set())
+    settle(scene, 1)
+    (found,) = scene.all("controllerrevisions.apps")
+    template = found["data"]["spec"]["template"]
+    assert template["$patch"] == "replace"
+    assert [one["resources"] for one in template["spec"]["containers"]]
+    assert json.dumps(template) == json.dumps(template, sort_keys=True)

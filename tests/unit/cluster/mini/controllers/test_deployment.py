@@ -201,6 +201,44 @@ def test_a_cause_is_passed_on() -> None:
 # --- adoption --------------------------------------------------------------------------------------
 
 
+def test_the_revision_of_an_adopted_set_counts_however_large_it_is() -> None:
+    scene = scene_of(deployment(1))
+    settle(scene, 3)
+    (made,) = scene.all("replicasets.apps")
+    key = Key("replicasets.apps", "default", made["metadata"]["name"])
+    large = {REVISION: "3546343826724305832"}
+    scene.change(key, lambda body: body["metadata"].update(annotations=large))
+    use(scene, "example/app:2")
+    settle(scene, 5)
+    assert scene.read(WEB)["metadata"]["annotations"][REVISION] == "3546343826724305833"
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController"])
+def test_pods_that_a_quota_forbids_are_reported(kind: str) -> None:
+    selector: Json = {"app": "web"} if kind == "ReplicationController" else {"matchLabels": {"app": "web"}}
+    spec = {"replicas": 3, "selector": selector, "template": template()}
+    meta = {"name": "web", "namespace": "default"}
+    namespace = {"kind": "Namespace", "metadata": {"name": "default"}}
+    quota = {"kind": "ResourceQuota", "metadata": meta, "spec": {"hard": {"pods": "2"}}}
+    resource = "replicasets.apps" if kind == "ReplicaSet" else "replicationcontrollers"
+    key = Key(resource, "default", "web")
+    scene = scene_of(namespace)
+    scene.add(quota)
+    scene.pass_time(1)
+    scene.add({"kind": kind, "metadata": meta, "spec": spec})
+    settle(scene, 20)
+    failed = condition(scene.read(key), "ReplicaFailure")
+    assert failed is not None
+    assert (failed["status"], failed["reason"]) == ("True", "FailedCreate")
+    assert "exceeded quota: web" in failed["message"]
+    (event,) = (e for e in scene.all("events") if e["reason"] == "FailedCreate")
+    assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", kind)
+    assert event["message"].startswith('Error creating: pods "web-')
+    scene.change(key, lambda body: body["spec"].update(replicas=2))
+    settle(scene, 10)
+    assert condition(scene.read(key), "ReplicaFailure") is None
+
+
 def test_what_an_owner_let_go_is_adopted_by_the_next() -> None:
     scene = scene_of(deployment(2))
     settle(scene, 3)

@@ -207,3 +207,49 @@ def test_a_job_is_cleaned_up_after_its_time() -> None:
     play(scene, 10)
     assert scene.store.find(JOB) is None
     assert scene.all("pods") == []
+
+
+def test_a_job_of_another_controller_is_left_alone() -> None:
+    scene = scene_of(job(managedBy="example.com/queue"))
+    assert (scene.all("pods"), scene.read(JOB).get("status", {}).get("active")) == ([], None)
+
+
+def test_a_job_says_that_it_is_suspended_and_starts_anew_when_it_is_resumed() -> None:
+    scene = scene_of(job(activeDeadlineSeconds=60))
+    started = scene.read(JOB)["status"]["startTime"]
+    assert ended(scene, "Suspended") is None
+    scene.change(JOB, lambda body: body["spec"].update(suspend=True))
+    scene.pass_time(90)
+    suspended = ended(scene, "Suspended")
+    assert suspended is not None
+    assert (suspended["status"], suspended["reason"]) == ("True", "JobSuspended")
+    scene.change(JOB, lambda body: body["spec"].update(suspend=False))
+    play(scene, 3)
+    resumed = ended(scene, "Suspended")
+    assert resumed is not None
+    assert (resumed["status"], resumed["reason"]) == ("False", "JobResumed")
+    assert scene.read(JOB)["status"]["startTime"] > started
+    assert ended(scene, "Failed") is None
+
+
+def test_a_job_that_fails_says_so_in_both_conditions() -> None:
+    scene = scene_of(job(activeDeadlineSeconds=1))
+    play(scene, 3)
+    found = [ended(scene, kind) for kind in ("FailureTarget", "Failed")]
+    assert [one and one["reason"] for one in found] == ["DeadlineExceeded", "DeadlineExceeded"]
+
+
+def test_a_job_adopts_its_orphans_and_releases_what_it_does_not_select() -> None:
+    selected = {"matchLabels": {"app": "train"}}
+    scene = scene_of(job(parallelism=2, completions=4, selector=selected))
+    (orphan, other) = (key_of(body) for body in alive(scene))
+    scene.change(orphan, lambda body: body["metadata"].update(ownerReferences=[]))
+    scene.pass_time(1)
+    (owner,) = scene.read(orphan)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", "train", True)
+    assert len(alive(scene)) == 2
+    scene.change(other, lambda body: body["metadata"].update(labels={}))
+    scene.pass_time(1)
+    meta = scene.read(other)["metadata"]
+    assert (meta["ownerReferences"], meta["finalizers"]) == ([], [])
+    assert len(alive(scene)) == 3

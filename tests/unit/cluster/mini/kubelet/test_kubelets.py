@@ -130,7 +130,9 @@ def test_time_can_pass_faster_for_pods(scene: Scene) -> None:
     assert phase(scene, "b") == "gone"
 
 
-@pytest.mark.parametrize("declared", ["soon", "nan", "inf", ""])
+@pytest.mark.parametrize(
+    "declared", ["soon", "nan", "inf", "", "-1", "+5", "1e2", "1_0", " 5", "10m", "٣", 99 * "9"]
+)
 def test_a_duration_that_is_none_is_ignored(scene: Scene, declared: str) -> None:
     running(scene, pod("a", on="n1", annotations={RUN_SECONDS: declared}))
     scene.pass_time(10_000)

@@ -96,4 +96,94 @@ def _plain(name: str, value: Any) -> int | bytes | float:
             return field(1, said[0]) + field(2, said[1]) + field(3, said[2].encode())
         case "number":
             return float(value)
+        case "jsonSchema":
+            return json_schema(value)
     return field(1, msgspec.json.encode(value))
+
+
+# By the generated.proto of apiextensions.k8s.io/v1: the number and the form of each field of a JSON schema.
+_OF_SCHEMA: dict[str, tuple[int, str]] = {
+    "id": (1, "text"),
+    "description": (4, "text"),
+    "type": (5, "text"),
+    "format": (6, "text"),
+    "default": (8, "json"),
+    "maximum": (9, "double"),
+    "exclusiveMaximum": (10, "whole"),
+    "minimum": (11, "double"),
+    "maxLength": (13, "whole"),
+    "pattern": (15, "text"),
+    "minItems": (17, "whole"),
+    "multipleOf": (19, "double"),
+    "enum": (20, "jsons"),
+    "required": (23, "texts"),
+    "items": (24, "schema or list"),
+    "allOf": (25, "schemas"),
+    "not": (28, "schema"),
+    "properties": (29, "by name"),
+    "additionalProperties": (30, "schema or boolean"),
+    "dependencies": (32, "schema or texts, by name"),
+    "externalDocs": (35, "documentation"),
+    "nullable": (37, "whole"),
+    "x-kubernetes-preserve-unknown-fields": (38, "whole"),
+    "x-kubernetes-int-or-string": (40, "whole"),
+    "x-kubernetes-list-map-keys": (41, "texts"),
+    "x-kubernetes-list-type": (42, "text"),
+    "x-kubernetes-validations": (44, "rules"),
+}
+
+
+def json_schema(body: Json) -> bytes:
+    written = b""
+    for name, value in body.items():
+        number, form = _OF_SCHEMA[name]
+        written += b"".join(field(number, one) for one in _of_schema(form, value))
+    return written
+
+
+def _of_schema(form: str, value: Any) -> list[int | bytes | float]:  # noqa: PLR0912  one for each form
+    match form:
+        case "text":
+            return [value.encode()]
+        case "texts":
+            return [one.encode() for one in value]
+        case "whole":
+            return [int(value)]
+        case "double":
+            return [float(value)]
+        case "json":
+            return [field(1, msgspec.json.encode(value))]
+        case "jsons":
+            return [field(1, msgspec.json.encode(one)) for one in value]
+        case "schema":
+            return [json_schema(value)]
+        case "schemas":
+            return [json_schema(one) for one in value]
+        case "by name":
+            return [field(1, key.encode()) + field(2, json_schema(one)) for key, one in value.items()]
+        case "schema or boolean":
+            is_flag = isinstance(value, bool)
+            return [field(1, int(value)) if is_flag else field(1, 1) + field(2, json_schema(value))]
+        case "schema or list":
+            several = isinstance(value, list)
+            return [
+                b"".join(field(2, json_schema(v)) for v in value) if several else field(1, json_schema(value))
+            ]
+        case "schema or texts, by name":
+            said = {
+                key: b"".join(field(2, v.encode()) for v in one)
+                if isinstance(one, list)
+                else field(1, json_schema(one))
+                for key, one in value.items()
+            }
+            return [field(1, key.encode()) + field(2, one) for key, one in said.items()]
+        case "documentation":
+            return [field(1, value["description"].encode()) + field(2, value["url"].encode())]
+        case "rules":
+            return [
+                field(1, one["rule"].encode())
+                + field(2, one.get("message", "").encode())
+                + (field(6, int(one["optionalOldSelf"])) if "optionalOldSelf" in one else b"")
+                for one in value
+            ]
+    raise AssertionError(form)

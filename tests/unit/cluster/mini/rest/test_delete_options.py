@@ -1,5 +1,7 @@
 """Deleting one object or a collection."""
 
+import json
+
 import pytest
 
 from reprieve.cluster.mini.stored_objects import Key
@@ -129,3 +131,28 @@ def test_a_namespace_goes_when_it_is_empty(client: ApiClient) -> None:
 def test_some_namespaces_stay(client: ApiClient) -> None:
     client.post("/api/v1/namespaces", {"metadata": {"name": "default"}})
     assert client.refused("DELETE", "/api/v1/namespaces/default")[:2] == (403, "Forbidden")
+
+
+def test_another_namespace_controller_can_end_a_namespace(client: ApiClient) -> None:
+    team = "/api/v1/namespaces/team"
+    client.post("/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "team"}})
+    finalized = {**client.get(team), "spec": {"finalizers": []}}
+    client.put(f"{team}/finalize", finalized)
+    client.delete(team)
+    left = client.get(team)
+    client.put(f"{team}/finalize", left)
+    assert client.get(team)["metadata"]["finalizers"] == ["kubernetes"]
+    client.put(f"{team}/finalize", {**client.get(team), "spec": {"finalizers": []}})
+    assert client.refused("GET", team)[0] == 404
+
+
+def test_clients_recognize_that_a_namespace_is_terminating(client: ApiClient) -> None:
+    client.post("/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "team"}})
+    client.delete("/api/v1/namespaces/team")
+    made = client.ask("POST", "/api/v1/namespaces/team/configmaps", config_map("a"))
+    (cause,) = json.loads(made.body)["details"]["causes"]
+    assert (made.status, cause["reason"], cause["field"]) == (
+        403,
+        "NamespaceTerminating",
+        "metadata.namespace",
+    )

@@ -155,6 +155,8 @@ def test_a_version_of_the_future(client: ApiClient) -> None:
         ({"resourceVersionMatch": "Exact", "resourceVersion": "0"}, 422),
         ({"sendInitialEvents": "true"}, 422),
         ({"timeoutSeconds": "long"}, 400),
+        ({"timeout": "invalid"}, 400),
+        ({"timeout": "3"}, 400),
         ({"watch": "perhaps"}, 400),
     ],
 )
