@@ -90,21 +90,29 @@ def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Setting
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
+    if choice.document is None and not choice.name and cluster.source.configuration is not None:
+        return "of the cluster", _with_args(cluster.source.configuration, _overrides(choice))
+    return choice.name or str(Preset.REPRIEVE), policy_document(choice)
+
+
+def policy_document(choice: PolicyChoice) -> object:
+    """The configuration that a choice stands for, whatever the cluster."""
+    overrides = _overrides(choice)
+    if choice.document is not None:
+        return _with_args(choice.document, overrides)
+    name = choice.name or str(Preset.REPRIEVE)
+    preset = str(Preset.REPRIEVE) if name in SEARCHES else name
+    search = {"search": name} if name in SEARCHES else {}
+    args = {"policy": preset, **overrides, **search}
+    return {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
+
+
+def _overrides(choice: PolicyChoice) -> Json:
     overrides: Json = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
     if choice.disturbance:
         overrides = {"search": str(SearchAlgorithm.LEAST_DISTURBANCE), **overrides}
         overrides["disturbance"] = list(choice.disturbance)
-    if choice.document is not None:
-        return choice.name, _with_args(choice.document, overrides)
-    if not choice.name and cluster.source.configuration is not None:
-        return "of the cluster", _with_args(cluster.source.configuration, overrides)
-    name = choice.name or str(Preset.REPRIEVE)
-    if name in SEARCHES:
-        overrides, preset = {**overrides, "search": name}, str(Preset.REPRIEVE)
-    else:
-        preset = name
-    args = {"policy": preset, **overrides}
-    return name, {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
+    return overrides
 
 
 def _with_args(document: object, overrides: Json) -> object:

@@ -31,6 +31,7 @@ COMMANDS = {
     "snapshot": "Save a cluster in one file, or show such a file.",
     "config": "Print the default configuration, or validate a file.",
     "exposure": "Show which running pods can be preempted, and what protects them.",
+    "simulate": "Play a trace of jobs under several policies, and report how they differ.",
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }
