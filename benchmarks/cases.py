@@ -72,10 +72,13 @@ def _preempting() -> Iterator[Case]:
         )
         for variant, how in variants.items():
             yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", {**size, "variant": variant})
-    # At the sizes above this would take minutes: the rule is checked again for each pod that is reprieved.
-    small: Arguments = {"nodes": 100, "pods": 20, "variant": "anti-affinity"}
-    about = "a gang of 20 preempts on 100 full nodes; it refuses every other pod on its nodes"
-    yield Case("G100-anti-affinity", about, "preempting", small)
+    for variant, how in (
+        ("spread-all", "it spreads over zones among all pods"),
+        ("anti-affinity", "it refuses every other pod on its nodes"),
+    ):
+        small: Arguments = {"nodes": 1000, "pods": 20, "variant": variant}
+        about = f"a gang of 20 preempts on 1000 full nodes; {how}"
+        yield Case(f"G1000-{variant}", about, "preempting", small)
 
 
 def _crowded() -> Iterator[Case]:
@@ -83,12 +86,25 @@ def _crowded() -> Iterator[Case]:
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
         ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
         ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
+        ("H1000-gang-hopeless", 64, 20000, "SetCondition", "a gang of 64 pods of 20 cpu is refused"),
         ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
         ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
+        ("H5000-gang-hopeless", 64, 40000, "SetCondition", "a gang of 64 pods of 40 cpu is refused"),
     ):
         world = name.partition("-")[0]
         arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}
         yield Case(name, f"{about} in the crowded world {world}", "crowded", arguments, made_world=True)
+
+
+def _improving() -> Iterator[Case]:
+    for world, gpus in (("H1000", ""), ("H5000", " and 4 GPUs")):
+        for name, second, which in (
+            ("gang-least", False, "the first plan, with which a solver is asked"),
+            ("gang-least-answered", True, "the decision about the answer"),
+        ):
+            about = f"a gang of 32 pods of 8 cpu{gpus} disturbs least in the crowded world {world}: {which}"
+            arguments = {"world": world, "pods": 32, "millicpu": 8000, "second": second}
+            yield Case(f"{world}-{name}", about, "improving", arguments, made_world=True)
 
 
 def _preemptors() -> Iterator[Case]:
@@ -118,6 +134,10 @@ def _scheduling() -> Iterator[Case]:
         arguments = {"nodes": 5000, "around": around}
         name = f"schedule-5000-{around}"
         yield Case(name, f"as schedule-5000, with {what}", "scheduling", arguments, Compared.MEAN_CPU)
+    for readers, stalled, what in ((0, 0, "no reader"), (20, 5, "20 readers, of which 5 are stalled")):
+        arguments = {"nodes": 5000, "readers": readers, "stalled": stalled}
+        about = f"as schedule-5000, with a page that has {what}"
+        yield Case(f"schedule-5000-readers-{readers}", about, "page_readers", arguments, Compared.MEDIAN_WALL)
     yield Case("decode", "a pod is decoded from JSON", "decoding")
 
 
@@ -196,6 +216,7 @@ def _whatif() -> Iterator[Case]:
 _GROUPS = (
     _preempting,
     _crowded,
+    _improving,
     _preemptors,
     _placing,
     _scheduling,

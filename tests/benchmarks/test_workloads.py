@@ -15,10 +15,12 @@ from benchmarks.workloads import (
     crowded,
     daemon,
     decoding,
+    improving,
     listing,
     looping,
     meanwhile,
     observing,
+    page_readers,
     pausing,
     placing,
     preempting,
@@ -52,6 +54,10 @@ def check(run: Run, count: int) -> None:
     assert min(run.wall_ms) > 0
     assert run.per_second > 0
     assert run.rss_mb > 1
+
+
+def test_pods_are_placed_while_readers_follow_the_page() -> None:
+    check(page_readers.measure(nodes=8, readers=3, stalled=1, pods=10), 10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -88,6 +94,12 @@ def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("pods", [1, 3])
 def test_crowded_worlds(pods: int) -> None:
     check(crowded.measure(world="H1000", pods=pods, millicpu=16000, nodes=40), 2)
+
+
+@pytest.mark.usefixtures("_small_world")
+@pytest.mark.parametrize("second", [False, True])
+def test_plans_that_are_improved(second: bool) -> None:
+    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
 
 
 @pytest.mark.usefixtures("_small_world")

@@ -12,6 +12,8 @@ from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.config.keys.reprieve_args import Preset, SearchAlgorithm
 from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.inquiry.exposure import ExposureReport, PodFilter, exposure_report, running_view
+from reprieve.inquiry.past_evictions import limit_notes, with_evictions
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
@@ -76,6 +78,19 @@ def inquiry_settings(
     if choice.measured is not None:
         settings = _measuring(settings, tuple(map(Disturbance, choice.measured)))
     return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
+
+
+def exposure_of(
+    cluster: DecodedCluster, settings: InquirySettings, shown: PodFilter, priority: int | None = None
+) -> ExposureReport:
+    """``priority``: only pods that a demand of it may ever preempt."""
+    policy = next(iter(settings.settings.policies.values()), None)
+    taken_at = cluster.source.taken_at
+    limit = policy.eviction_limit if policy is not None else None
+    view = running_view(cluster.seen)
+    view = view if limit is None else with_evictions(view, cluster, taken_at)
+    report = exposure_report(view, policy, taken_at, shown, priority)
+    return replace(report, notes=(*cluster.notes, *settings.notes, *limit_notes(limit)))
 
 
 def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Settings:

@@ -48,6 +48,7 @@ from reprieve.scheduler import (
     deciding,
     enqueueing,
     eviction_counting,
+    group_marks,
     plan_driver,
     toleration_changes,
     unit_driver,
@@ -101,6 +102,8 @@ class Scheduler:
         effects.extend(unknown_outcomes.taken_up(state, now))
         if len(state.ledger.unit_evictions):
             effects.extend(unit_driver.tried_again(state, now))
+        if len(state.ledger.open_marks):
+            effects.extend(group_marks.closing(state, now))
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
@@ -239,6 +242,10 @@ class Scheduler:
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
+
+    def improving(self) -> frozenset[str]:
+        """The requests for a better plan whose answers are still of use, by their ids."""
+        return self._state.improvements.awaited()
 
     def records(self) -> tuple[PlanRecord, ...]:
         """What happened to plans in the last ``observe`` or ``decide``."""

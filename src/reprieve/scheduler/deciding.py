@@ -226,7 +226,9 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         return _goes_on_improving(state, requester, improving, helps, now)
     withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
     patience = policy.patience if policy is not None else None
-    deferral = Deferral(patience or 0.0, improving.found or () if improving is not None else ())
+    deferral = Deferral(patience or 0.0)
+    if improving is not None:
+        deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
@@ -300,7 +302,9 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
     """The policy by which no solver runs in the decision, unless it shall."""
     if policy is None or policy.patience is None:
         return policy
-    return replace(policy, improving=deferral.improving if policy.patience else not_at_all)
+    if not policy.patience:
+        return replace(policy, improving=not_at_all)
+    return replace(policy, improving=deferral.improving, deferral=deferral)
 
 
 def _first_decision(
@@ -319,7 +323,7 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
     for pod, node in decision.places if requester.nominates else ():
         state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
     until = decision.at + deferral.patience
-    improving = Improving(decision.id, until, decision.places, decision.preemption)
+    improving = Improving(decision.id, until, decision.places, decision.preemption, deferral.noted)
     state.improvements.begin(requester.key, improving)
     state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
     request = ImprovePlan(

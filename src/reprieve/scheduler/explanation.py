@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -174,13 +175,11 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
     """Units on the nodes that are used come first: the others were hardly at risk."""
     used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
     used[[node for _, node in plan.places]] = True
-    near = used[question.view.where].tolist()
-    close = [unit for unit in plan.spared if any(near[row] for row in unit.pods)]
-    if len(close) < MOST_SPARED:
-        names = {unit.name for unit in close}
-        close += [unit for unit in plan.spared if unit.name not in names][: MOST_SPARED - len(close)]
-    for unit in close[:MOST_SPARED]:
-        is_near = any(near[row] for row in unit.pods)
+    near = set(np.flatnonzero(used[question.view.where]).tolist())
+    close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
+    others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
+    for unit in islice(chain(close, others), MOST_SPARED):
+        is_near = not near.isdisjoint(unit.pods)
         yield Spared(
             unit.name, len(unit.pods), unit.priority, _why_spared(unit, plan, going, is_near=is_near)
         )

@@ -84,7 +84,8 @@ def _best_plans(
     found = find(question, now)
     holding = _holding(context, found)
     if not holding and not isinstance(found, NoPlan):  # the best do not hold; others may
-        found = find(replace(question, most=len(view.nodes)), now)
+        anew = replace(question.policy, deferral=None)
+        found = find(replace(question, most=len(view.nodes), policy=anew), now)
         holding = _holding(context, found)
     if holding:
         return Weighed(best_first(question, holding), question)

@@ -137,20 +137,24 @@ class State:
 
     def is_evicting(self) -> bool:
         """Whether any plan is open, or the eviction of any unit has begun."""
-        return bool(len(self.plans)) or bool(len(self.ledger.unit_evictions))
+        return bool(len(self.plans) or len(self.ledger.unit_evictions) or len(self.ledger.open_marks))
 
     def is_being_preempted(self, group: GroupKey) -> bool:
         """Whether its pods without a node wait until all of its pods with one are gone."""
-        if not len(self.ledger.unit_evictions) and not self._committing():
+        if not (len(self.ledger.unit_evictions) or len(self.ledger.open_marks) or self.committing()):
             return False
         return self.unit_of(group) in self.units_held()
 
     def units_held(self) -> frozenset[str]:
-        evictions = self.ledger.unit_evictions
-        begun = (unit for unit in evictions.units() if evictions.holds(unit, self.is_over))
-        return self._committing().union(begun)
+        """Those with a pod that is waited for, or with a mark that is not closed yet."""
+        begun = (unit for unit in self.ledger.unit_evictions.units() if self.is_waited_for(unit))
+        return self.committing().union(begun, self.ledger.open_marks.units())
 
-    def _committing(self) -> frozenset[str]:
+    def is_waited_for(self, unit: str) -> bool:
+        """Whether a pod of this unit is on its way."""
+        return self.ledger.unit_evictions.holds(unit, self.is_over)
+
+    def committing(self) -> frozenset[str]:
         """Units whose eviction is about to begin."""
         plans = self.plans.committing()
         marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}

@@ -204,6 +204,14 @@ def _units_are_finished(state: State) -> Iterator[Broken]:
             yield Broken(one.pod, f"it joined {one.unit}, which is evicted, and nothing marks it")
 
 
+def _open_marks_are_closed(state: State) -> Iterator[Broken]:
+    """No group is kept from starting by a write that is not on its way."""
+    for one in state.ledger.open_marks:
+        call = mark(one.group, one.text)
+        if one.is_in_flight and not state.plans.expects(call):
+            yield Broken(one.group, f"the mark of {one.unit} is open, and nothing closes it")
+
+
 def _counts_as_terminating(state: State, target: Target) -> bool:
     """Whether a pod counts as terminating that is not shown so, and that no call in flight deletes."""
     pod = _known(state, target)
@@ -264,6 +272,7 @@ RULES: tuple[Rule, ...] = (
     _plans_are_carried_out_for_demands,
     _victims_are_of_plans,
     _units_are_finished,
+    _open_marks_are_closed,
     _marks_are_those_that_are_shown,
     _terminating_pods_are_known,
     _budgets_wait_for_pods_that_leave,

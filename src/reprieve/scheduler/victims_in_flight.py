@@ -37,6 +37,8 @@ def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> lis
     """
     found = candidates(_unimproved(_evicting_only(question, in_flight)), now)
     if isinstance(found, NoPlan):
+        # What is remembered of a plan does not say on which victims in flight it counts.
+        question = replace(question, policy=replace(question.policy, deferral=None))
         gone = _evictable(question, in_flight, now)
         found = candidates(replace(question, view=without(question.view, gone), most=1), now)
         if not isinstance(found, NoPlan):
@@ -45,7 +47,7 @@ def _candidates(question: Question, now: float, in_flight: Sequence[int]) -> lis
 
 
 def _unimproved(question: Question) -> Question:
-    return replace(question, policy=replace(question.policy, improving=not_at_all))
+    return replace(question, policy=replace(question.policy, improving=not_at_all, deferral=None))
 
 
 def _unproved(plan: Plan) -> Plan:
