@@ -173,18 +173,37 @@ def _mini_cluster() -> Iterator[Case]:
 def _daemon() -> Iterator[Case]:
     """`reprieve scheduler` as a program."""
     yield Case("daemon-import", "the daemon is loaded; memory at its highest", "loading", beside=True)
-    about = f"the daemon, until it binds its first pod, and its memory then, {_AT_5000}"
-    yield Case("daemon-start", about, "starting", beside=True)
+    for pods in (20_000, 50_000):
+        about = (
+            f"the daemon, until it binds its first pod, and its memory then, at 5000 nodes and {pods} pods"
+        )
+        arguments = {"nodes": 5000, "pods": pods}
+        name = "daemon-start" if pods == 50_000 else f"daemon-start-{pods}"
+        yield Case(name, about, "starting", arguments, beside=True)
     for what, unit in (
         ("idle", "a second in which nothing happens"),
         ("heartbeats-5min", "a second while every node reports every 5 minutes"),
         ("heartbeats-10s", "a second while every node reports every 10 seconds"),
         ("load", "one of 1500 pods that find room"),
         ("load-journal", "one of 1500 pods that find room, with a journal"),
-        ("preemption", "one of 150 pods that preempt"),
+        ("preemption", "one of 150 pods that preempt a pod each"),
+        ("victims", "one of 300 pods that are preempted, ten by each preemptor"),
+        ("events", "a watch event, of 20000 pods of another scheduler that come and go"),
     ):
         about = f"the daemon: {unit}, {_AT_5000}"
         yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
+    about = (
+        f"the daemon: the longest step of its event loop while pods come and go and nodes report, {_AT_5000}"
+    )
+    yield Case("daemon-pauses", about, "pausing", beside=True)
+    for what, unit in (
+        ("load", "one of 1500 pods that find room"),
+        ("preemption", "one of 150 pods that preempt a pod each"),
+        ("events", "a watch event, of 20000 pods of another scheduler that come and go"),
+    ):
+        small: Arguments = {"what": what, "nodes": 500, "pods": 5000}
+        about = f"the daemon: {unit}, at 500 nodes and 5000 pods"
+        yield Case(f"daemon-{what}-500", about, "daemon", small, Compared.MEAN_CPU, beside=True)
 
 
 def _whatif() -> Iterator[Case]:

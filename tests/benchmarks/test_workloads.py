@@ -22,6 +22,7 @@ from benchmarks.workloads import (
     meanwhile,
     observing,
     page_readers,
+    pausing,
     placing,
     preempting,
     preemptors,
@@ -152,14 +153,25 @@ def test_the_daemon_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     check(starting.measure(SOURCE, nodes=3, pods=10, starts=1), 1)
 
 
-def test_the_daemon_under_load(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["load", "victims", "events"])
+def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         daemon, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
     )
     monkeypatch.setattr(daemon, "ROUNDS", 2)
     monkeypatch.setattr(daemon, "_SETTLED_SECONDS", 0.1)
-    monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3)})
-    check(daemon.measure(SOURCE, "load", nodes=3, pods=10), 2)
+    monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3), "victims": ("large", 1)})
+    monkeypatch.setattr(daemon, "_PASSING", 2)
+    check(daemon.measure(SOURCE, what, nodes=3, pods=10), 2)
+
+
+def test_the_longest_step_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pausing, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+    )
+    monkeypatch.setattr(pausing, "_ROUNDS", 2)
+    monkeypatch.setattr(pausing, "_SETTLED_SECONDS", 0.1)
+    check(pausing.measure(SOURCE, nodes=3, pods=10, passing=2), 2)
 
 
 def test_pods_are_bound_meanwhile() -> None:
