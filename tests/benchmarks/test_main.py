@@ -30,7 +30,8 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--list", "--case", "H*"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == [
-        *("H1000-pod", "H1000-gang", "H1000-gang-fits", "H5000-pod", "H5000-gang"),
+        *("H1000-pod", "H1000-gang", "H1000-gang-fits", "H1000-gang-hopeless"),
+        *("H5000-pod", "H5000-gang", "H5000-gang-hopeless"),
         *("H1000-gang-least", "H1000-gang-least-answered", "H5000-gang-least", "H5000-gang-least-answered"),
     ]
 
