@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed-tools
 KUBECTL := $(VENV)/.kubectl
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage bench soak observed format lock clean
+.PHONY: help venv browser demo test coverage bench soak observed format lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -36,20 +36,24 @@ $(KUBECTL): tests/e2e/kubectl.lock | $(STAMP)
 	@$(BIN)/python -m tests.e2e.install_kubectl
 	@touch $@
 
+# No stamp: a virtual environment may outlive the machine's packages, and looking takes no time.
+browser: $(STAMP)
+	@$(BIN)/python -m tests.browser.install_chromium
+
 demo: $(RUNS)  ## scenes that show what Reprieve does
 	@$(BIN)/reprieve demo $(ARGS)
 
-test: venv $(KUBECTL)  ## format, lint, types, import contracts, every test
+test: venv $(KUBECTL) browser  ## format, lint, types, import contracts, every test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-coverage: venv $(KUBECTL)  ## branch coverage of the same tests, as a table
+coverage: venv $(KUBECTL) browser  ## branch coverage of the same tests, as a table
 	$(BIN)/python -m pytest -n $(WORKERS) --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
 
-soak: venv $(KUBECTL)  ## the same tests, with many more random examples
+soak: venv $(KUBECTL) browser  ## the same tests, with many more random examples
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=soak $(ARGS)
 
 bench: venv  ## how long decisions take, also against another revision: ARGS="--list", ARGS="--case G500 --against REV"

@@ -72,10 +72,13 @@ def _preempting() -> Iterator[Case]:
         )
         for variant, how in variants.items():
             yield Case(f"{name}-{variant}", f"as {name}; {how}", "preempting", {**size, "variant": variant})
-    # At the sizes above this would take minutes: the rule is checked again for each pod that is reprieved.
-    small: Arguments = {"nodes": 100, "pods": 20, "variant": "anti-affinity"}
-    about = "a gang of 20 preempts on 100 full nodes; it refuses every other pod on its nodes"
-    yield Case("G100-anti-affinity", about, "preempting", small)
+    for variant, how in (
+        ("spread-all", "it spreads over zones among all pods"),
+        ("anti-affinity", "it refuses every other pod on its nodes"),
+    ):
+        small: Arguments = {"nodes": 1000, "pods": 20, "variant": variant}
+        about = f"a gang of 20 preempts on 1000 full nodes; {how}"
+        yield Case(f"G1000-{variant}", about, "preempting", small)
 
 
 def _crowded() -> Iterator[Case]:
@@ -83,19 +86,37 @@ def _crowded() -> Iterator[Case]:
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
         ("H1000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu preempts"),
         ("H1000-gang-fits", 32, 4000, "Bind", "a gang of 32 pods of 4 cpu finds room"),
+        ("H1000-gang-hopeless", 64, 20000, "SetCondition", "a gang of 64 pods of 20 cpu is refused"),
         ("H5000-pod", 1, 8000, "Nominate", "a pod of 8 cpu and 4 GPUs preempts"),
         ("H5000-gang", 32, 8000, "Nominate", "a gang of 32 pods of 8 cpu and 4 GPUs preempts"),
+        ("H5000-gang-hopeless", 64, 40000, "SetCondition", "a gang of 64 pods of 40 cpu is refused"),
     ):
         world = name.partition("-")[0]
         arguments = {"world": world, "pods": pods, "millicpu": millicpu, "expected": expected}
         yield Case(name, f"{about} in the crowded world {world}", "crowded", arguments, made_world=True)
 
 
+def _improving() -> Iterator[Case]:
+    for world, gpus in (("H1000", ""), ("H5000", " and 4 GPUs")):
+        for name, second, which in (
+            ("gang-least", False, "the first plan, with which a solver is asked"),
+            ("gang-least-answered", True, "the decision about the answer"),
+        ):
+            about = f"a gang of 32 pods of 8 cpu{gpus} disturbs least in the crowded world {world}: {which}"
+            arguments = {"world": world, "pods": 32, "millicpu": 8000, "second": second}
+            yield Case(f"{world}-{name}", about, "improving", arguments, made_world=True)
+
+
 def _preemptors() -> Iterator[Case]:
-    for count in (100, 500):
+    for count in (100, 500, 2000):
         about = f"one of {count} preemptors that have open plans at the same time, on 5000 full nodes"
         arguments = {"nodes": 5000, "preemptors": count}
         yield Case(f"preemptors-{count}", about, "preemptors", arguments, Compared.MEAN_CPU)
+
+
+def _waiting() -> Iterator[Case]:
+    about = "one of 2000 jobs that wait for room on 40 nodes with 4 at a time, until all have run"
+    yield Case("jobs-waiting", about, "jobs_waiting", {"nodes": 40, "jobs": 2000}, Compared.MEAN_CPU)
 
 
 def _placing() -> Iterator[Case]:
@@ -118,6 +139,10 @@ def _scheduling() -> Iterator[Case]:
         arguments = {"nodes": 5000, "around": around}
         name = f"schedule-5000-{around}"
         yield Case(name, f"as schedule-5000, with {what}", "scheduling", arguments, Compared.MEAN_CPU)
+    for readers, stalled, what in ((0, 0, "no reader"), (20, 5, "20 readers, of which 5 are stalled")):
+        arguments = {"nodes": 5000, "readers": readers, "stalled": stalled}
+        about = f"as schedule-5000, with a page that has {what}"
+        yield Case(f"schedule-5000-readers-{readers}", about, "page_readers", arguments, Compared.MEDIAN_WALL)
     yield Case("decode", "a pod is decoded from JSON", "decoding")
 
 
@@ -148,18 +173,37 @@ def _mini_cluster() -> Iterator[Case]:
 def _daemon() -> Iterator[Case]:
     """`reprieve scheduler` as a program."""
     yield Case("daemon-import", "the daemon is loaded; memory at its highest", "loading", beside=True)
-    about = f"the daemon, until it binds its first pod, and its memory then, {_AT_5000}"
-    yield Case("daemon-start", about, "starting", beside=True)
+    for pods in (20_000, 50_000):
+        about = (
+            f"the daemon, until it binds its first pod, and its memory then, at 5000 nodes and {pods} pods"
+        )
+        arguments = {"nodes": 5000, "pods": pods}
+        name = "daemon-start" if pods == 50_000 else f"daemon-start-{pods}"
+        yield Case(name, about, "starting", arguments, beside=True)
     for what, unit in (
         ("idle", "a second in which nothing happens"),
         ("heartbeats-5min", "a second while every node reports every 5 minutes"),
         ("heartbeats-10s", "a second while every node reports every 10 seconds"),
         ("load", "one of 1500 pods that find room"),
         ("load-journal", "one of 1500 pods that find room, with a journal"),
-        ("preemption", "one of 150 pods that preempt"),
+        ("preemption", "one of 150 pods that preempt a pod each"),
+        ("victims", "one of 300 pods that are preempted, ten by each preemptor"),
+        ("events", "a watch event, of 20000 pods of another scheduler that come and go"),
     ):
         about = f"the daemon: {unit}, {_AT_5000}"
         yield Case(f"daemon-{what}", about, "daemon", {"what": what}, Compared.MEAN_CPU, beside=True)
+    about = (
+        f"the daemon: the longest step of its event loop while pods come and go and nodes report, {_AT_5000}"
+    )
+    yield Case("daemon-pauses", about, "pausing", beside=True)
+    for what, unit in (
+        ("load", "one of 1500 pods that find room"),
+        ("preemption", "one of 150 pods that preempt a pod each"),
+        ("events", "a watch event, of 20000 pods of another scheduler that come and go"),
+    ):
+        small: Arguments = {"what": what, "nodes": 500, "pods": 5000}
+        about = f"the daemon: {unit}, at 500 nodes and 5000 pods"
+        yield Case(f"daemon-{what}-500", about, "daemon", small, Compared.MEAN_CPU, beside=True)
 
 
 def _whatif() -> Iterator[Case]:
@@ -174,16 +218,31 @@ def _whatif() -> Iterator[Case]:
         yield Case(name, about, "asking", arguments, Compared.MEDIAN_WALL, beside=True, made_world=True)
 
 
+def _page() -> Iterator[Case]:
+    """The page in a real browser; it needs a Chromium, which `make test` installs."""
+    size: Arguments = {"nodes": 5000, "pods": 50_000}
+    for name, what in (
+        ("first", "from the answer of its server to the first frame; at most 300 ms"),
+        ("frames", "a frame while 500 pods change ten times a second; at most 20 ms at p95"),
+    ):
+        arguments = {**size, "what": name}
+        about = f"the page: {what}, {_AT_5000}"
+        yield Case(f"page-{name}", about, "drawing", arguments, Compared.MEDIAN_WALL)
+
+
 _GROUPS = (
     _preempting,
     _crowded,
+    _improving,
     _preemptors,
+    _waiting,
     _placing,
     _scheduling,
     _meanwhile,
     _mini_cluster,
     _daemon,
     _whatif,
+    _page,
 )
 CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}
 

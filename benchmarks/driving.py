@@ -36,6 +36,18 @@ def batches(events: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
+def configured(**args: Json | str) -> Any:
+    """Settings, as a configuration says it: that has the same words in every revision."""
+    own = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "ReprieveArgs", **args}
+    profile = {"schedulerName": "reprieve", "pluginConfig": [{"name": "Reprieve", "args": own}]}
+    written = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    return find("settings_of")(find("parse_configuration")(written))
+
+
 class Played:
     """A scheduler, and the cluster that it has seen."""
 

@@ -1,7 +1,7 @@
 """What does a large cluster cost the daemon: while nothing happens, while nodes report, and under load?
 
-A unit is a second, or a pod. How many pods are bound in a second also depends on the cluster, which is Python
-and shares the machine; the processor time of a pod does not.
+A unit is a second, a pod, a victim or a watch event. How many pods are bound in a second also depends on the
+cluster, which is Python and shares the machine; the processor time of a pod does not.
 """
 
 import time
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.timing import Run, Spent, summed_up
 from benchmarks.workloads.daemon_process import Process, running
 from benchmarks.workloads.loading import compiled
-from benchmarks.worlds.stage import Stage, staged
+from benchmarks.worlds.stage import EVENTS_OF_A_PASSING_POD, Stage, staged
 from benchmarks.worlds.stored import NODES, PODS
 
 ROUNDS = 4
@@ -20,7 +20,14 @@ _SECONDS = 10
 _SETTLED_SECONDS = 2.0
 # Kubelets that have nothing to tell report every five minutes; those whose status changes, every ten seconds.
 _REPORTS = {"idle": 0.0, "heartbeats-5min": 1 / 300, "heartbeats-10s": 1 / 10}  # of each node in a second
-_LOADS = {"load": ("plain", 1500), "load-journal": ("plain", 1500), "preemption": ("important", 150)}
+_LOADS = {
+    "load": ("plain", 1500),
+    "load-journal": ("plain", 1500),
+    "preemption": ("important", 150),
+    "victims": ("large", 30),
+}
+# Pods of another scheduler that come and go in a round, and writes in a second: each is a watch event.
+_PASSING, _WRITES_A_SECOND = 5000, 1000.0
 
 
 def measure(source: Path, what: str, nodes: int = NODES, pods: int = PODS) -> Run:
@@ -34,6 +41,8 @@ def measure(source: Path, what: str, nodes: int = NODES, pods: int = PODS) -> Ru
             if what in _REPORTS:
                 stage.report(nodes * _REPORTS[what])
                 spent = list(_watched(process))
+            elif what == "events":
+                spent = [_passed(stage, process) for _ in range(ROUNDS)]
             else:
                 spent = [_loaded(stage, process, *_LOADS[what]) for _ in range(ROUNDS)]
             return summed_up(spent, rss_mb=process.memory())
@@ -53,7 +62,18 @@ def _loaded(stage: Stage, process: Process, kind: str, count: int) -> Spent:
     process.wait_until_bound(stage)
     seconds = time.perf_counter() - began
     time.sleep(_SETTLED_SECONDS)  # what is left to announce belongs to the pods
-    spent = Spent(seconds, process.processor() - busy, count)
-    stage.restore()
+    cpu = process.processor() - busy
+    victims = stage.restore()
     time.sleep(_SETTLED_SECONDS)
-    return spent
+    return Spent(seconds, cpu, victims if kind == "large" else count)
+
+
+def _passed(stage: Stage, process: Process) -> Spent:
+    """Pods that are none of the daemon's business come and go."""
+    began, busy = time.perf_counter(), process.processor()
+    stage.pass_by(_PASSING, _WRITES_A_SECOND)
+    while stage.passing():
+        time.sleep(0.1)
+    time.sleep(_SETTLED_SECONDS)
+    seconds = time.perf_counter() - began
+    return Spent(seconds, process.processor() - busy, _PASSING * EVENTS_OF_A_PASSING_POD)

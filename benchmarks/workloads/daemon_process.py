@@ -59,13 +59,14 @@ class Process:
 
 
 @contextmanager
-def running(stage: Stage, environment: Environment, *flags: str) -> Iterator[Process]:
+def running(stage: Stage, environment: Environment, *flags: str, program: str = COMMAND) -> Iterator[Process]:
+    """``program``: what runs the command, in Python."""
     with TemporaryDirectory() as directory:
         kubeconfig, config, log = (Path(directory, name) for name in ("kubeconfig", "config", "log"))
         write_kubeconfig(kubeconfig, stage.url, Tokens(TOKEN), stage.certificate)
         config.write_text(json.dumps(_CONFIGURATION))
         told = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--secure-port", "0")
-        command = [sys.executable, "-c", COMMAND, "scheduler", *told, *flags]
+        command = [sys.executable, "-c", program, "scheduler", *told, *flags]
         with log.open("wb") as stderr:
             began = time.perf_counter()
             popen = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr)

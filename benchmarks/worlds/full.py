@@ -15,8 +15,7 @@ _TOLERATION = "preemption-toleration.scheduling.x-k8s.io"
 
 
 def cluster(nodes: int, variant: str = "") -> Iterator[Json]:
-    for i in range(nodes):
-        yield _node(i)
+    yield from empty_nodes(nodes)
     match variant:
         case "groups":
             yield from map(_group, range(nodes))
@@ -28,6 +27,10 @@ def cluster(nodes: int, variant: str = "") -> Iterator[Json]:
             yield from map(_budget, range(_APPS))
     for i in range(nodes * PODS_PER_NODE):
         yield _running(i, nodes, variant)
+
+
+def empty_nodes(nodes: int) -> Iterator[Json]:
+    return map(_node, range(nodes))
 
 
 def newcomers(name: str, pods: int, variant: str = "") -> Iterator[Json]:

@@ -10,6 +10,7 @@ import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,9 +31,14 @@ from reprieve.model.json import Json
 TOKEN = "bench"
 # What pods ask for of a node's 16 cpu, and their priority. Ten pods of 500m run on every node: an important
 # one fits nowhere unless one of them goes.
-KINDS = {"plain": ("10m", 0), "important": ("11200m", 1000)}
+# A large one has a node for itself, and all ten go.
+KINDS = {"plain": ("10m", 0), "important": ("11200m", 1000), "large": ("15900m", 1000)}
 _CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+_POD_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
 _TICKS_A_SECOND = 10  # how often some of the nodes report
+_OTHERS = "others"  # names of the pods of another scheduler begin so
+# A pod of another scheduler is created, is bound, runs, terminates and is gone.
+EVENTS_OF_A_PASSING_POD = 5
 
 
 class Stage:
@@ -51,9 +57,17 @@ class Stage:
         """How many of the pods that came have no node yet."""
         return int(self._told("waiting"))
 
-    def restore(self) -> None:
-        """Pods that came are deleted, and evicted ones are created again."""
-        self._told("restore")
+    def restore(self) -> int:
+        """Pods that came are deleted, and evicted ones are created again; returns how many these are."""
+        return int(self._told("restore"))
+
+    def pass_by(self, count: int, writes_a_second: float) -> None:
+        """So many pods of another scheduler come and go from now on, one after another."""
+        self._told("pass_by", count, writes_a_second)
+
+    def passing(self) -> int:
+        """How many of them are still to go."""
+        return int(self._told("passing"))
 
     def report(self, nodes_a_second: float) -> None:
         """So many nodes report in a second that they are well, from now on."""
@@ -116,6 +130,9 @@ class _Scene:
         self._waiting: set[Key] = set()
         self._went: list[Json] = []
         self._reports_a_second = 0.0
+        self._nodes = [item.key for item in store.list(("nodes",)).items]
+        self._passing: asyncio.Task[None] | None = None
+        self._still_to_pass = 0
 
     # --- what can be asked for -------------------------------------------------------------------
 
@@ -129,13 +146,22 @@ class _Scene:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def restore(self) -> None:
+    def restore(self) -> int:
         for key in self._came:
             self._store.delete(key, grace=0)
         self._came.clear()
         for body in self._went:
             self._store.create("pods", body)
+        went = len(self._went)
         self._went.clear()
+        return went
+
+    def pass_by(self, count: int, writes_a_second: float) -> None:
+        self._still_to_pass = count
+        self._passing = asyncio.create_task(self._pass(count, 1 / writes_a_second))
+
+    def passing(self) -> int:
+        return self._still_to_pass
 
     def report(self, nodes_a_second: float) -> None:
         self._reports_a_second = nodes_a_second
@@ -153,7 +179,7 @@ class _Scene:
         """Most changes are many and mean nothing here, so they are not parsed."""
         stored = change.object
         if change.type is EventType.DELETED:
-            if stored.key not in self._came and not stored.key.name.startswith(tuple(KINDS)):
+            if stored.key not in self._came and not stored.key.name.startswith((*KINDS, _OTHERS)):
                 self._went.append(_as_new(parsed(stored)))
         elif b'"deletionTimestamp":' in stored.raw:
             if self._store.find(stored.key) is not None:
@@ -161,8 +187,22 @@ class _Scene:
         elif stored.key in self._waiting and b'"nodeName":' in stored.raw:
             self._waiting.remove(stored.key)
 
+    async def _pass(self, count: int, pause: float) -> None:
+        """One write at a time: an API server, too, sends every event for itself."""
+        for number, node in zip(range(count), cycle(self._nodes)):
+            body = admitted(self._store, "pods", _of_others(number), ALL_FEATURES)
+            key = self._store.create("pods", body).key
+            await asyncio.sleep(pause)
+            self._store.patch(key, partial(_bound, node=node.name), Part.WHOLE)
+            await asyncio.sleep(pause)
+            self._store.patch(key, _running, Part.STATUS)
+            await asyncio.sleep(pause)
+            self._store.delete(key)  # it terminates; then it is removed
+            await asyncio.sleep(2 * pause)
+            self._still_to_pass -= 1
+
     async def keep_reporting(self) -> None:
-        nodes = cycle([item.key for item in self._store.list(("nodes",)).items])
+        nodes = cycle(self._nodes)
         due = 0.0
         while True:
             await asyncio.sleep(1 / _TICKS_A_SECOND)
@@ -180,6 +220,22 @@ def _reported(node: Json) -> Json:
         for kind in _CONDITIONS
     ]
     return {**node, "status": {**node["status"], "conditions": conditions}}
+
+
+def _of_others(number: int) -> Json:
+    body = new_pod(number)
+    meta = {**body["metadata"], "name": f"{_OTHERS}-{number}"}
+    return {**body, "metadata": meta, "spec": {**body["spec"], "schedulerName": _OTHERS}}
+
+
+def _bound(pod: Json, node: str) -> Json:
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+
+def _running(pod: Json) -> Json:
+    now = stamp(time.time())
+    conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in _POD_CONDITIONS]
+    return {**pod, "status": {"phase": "Running", "startTime": now, "conditions": conditions}}
 
 
 def _priority_class(name: str, value: int) -> Json:

@@ -29,7 +29,11 @@ def test_a_case_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--list", "--case", "H*"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == ["H1000-pod", "H1000-gang", "H1000-gang-fits", "H5000-pod", "H5000-gang"]
+    assert names == [
+        *("H1000-pod", "H1000-gang", "H1000-gang-fits", "H1000-gang-hopeless"),
+        *("H5000-pod", "H5000-gang", "H5000-gang-hopeless"),
+        *("H1000-gang-least", "H1000-gang-least-answered", "H5000-gang-least", "H5000-gang-least-answered"),
+    ]
 
 
 @pytest.mark.parametrize(

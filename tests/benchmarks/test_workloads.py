@@ -15,10 +15,14 @@ from benchmarks.workloads import (
     crowded,
     daemon,
     decoding,
+    drawing,
+    improving,
     listing,
     looping,
     meanwhile,
     observing,
+    page_readers,
+    pausing,
     placing,
     preempting,
     preemptors,
@@ -51,6 +55,15 @@ def check(run: Run, count: int) -> None:
     assert min(run.wall_ms) > 0
     assert run.per_second > 0
     assert run.rss_mb > 1
+
+
+def test_frames_are_counted_until_the_last_change_is_drawn() -> None:
+    run = drawing.measure(what="frames", nodes=20, pods=40, rounds=3)
+    check(run, len(run.wall_ms))
+
+
+def test_pods_are_placed_while_readers_follow_the_page() -> None:
+    check(page_readers.measure(nodes=8, readers=3, stalled=1, pods=10), 10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -90,6 +103,12 @@ def test_crowded_worlds(pods: int) -> None:
 
 
 @pytest.mark.usefixtures("_small_world")
+@pytest.mark.parametrize("second", [False, True])
+def test_plans_that_are_improved(second: bool) -> None:
+    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
+
+
+@pytest.mark.usefixtures("_small_world")
 @pytest.mark.parametrize("live", [False, True], ids=["snapshot", "live"])
 def test_what_if_is_asked(live: bool) -> None:
     run = asking.measure(SOURCE, live=live, world="H1000", pods=2, millicpu=16000, nodes=20, calls=1)
@@ -115,6 +134,7 @@ SMALL: dict[str, tuple[Callable[[], Run], int]] = {
     "storing": (lambda: storing.measure(writes=200), 2),
     "storing on disk": (lambda: storing.measure(on_disk=True, writes=200), 2),
     "restoring": (lambda: restoring.measure(nodes=3, pods=10), 2),
+    "drawing first": (lambda: drawing.measure(what="first", nodes=20, pods=40, visits=2), 2),
     "serving": (lambda: serving.measure(watchers=2, writes=10), 10),
 }
 
@@ -133,14 +153,25 @@ def test_the_daemon_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     check(starting.measure(SOURCE, nodes=3, pods=10, starts=1), 1)
 
 
-def test_the_daemon_under_load(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["load", "victims", "events"])
+def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         daemon, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
     )
     monkeypatch.setattr(daemon, "ROUNDS", 2)
     monkeypatch.setattr(daemon, "_SETTLED_SECONDS", 0.1)
-    monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3)})
-    check(daemon.measure(SOURCE, "load", nodes=3, pods=10), 2)
+    monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3), "victims": ("large", 1)})
+    monkeypatch.setattr(daemon, "_PASSING", 2)
+    check(daemon.measure(SOURCE, what, nodes=3, pods=10), 2)
+
+
+def test_the_longest_step_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pausing, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+    )
+    monkeypatch.setattr(pausing, "_ROUNDS", 2)
+    monkeypatch.setattr(pausing, "_SETTLED_SECONDS", 0.1)
+    check(pausing.measure(SOURCE, nodes=3, pods=10, passing=2), 2)
 
 
 def test_pods_are_bound_meanwhile() -> None:

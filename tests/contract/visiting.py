@@ -20,6 +20,7 @@ from reprieve.assembly.endpoints import (
 )
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
+from reprieve.page.feed import PictureFeed
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.virtual_time import clock, run
@@ -36,6 +37,7 @@ class Visitor:
     readiness: Readiness
     operator: MiniOperator
     recent: RecentDecisions
+    feed: PictureFeed
 
     async def get(self, path: str, token: str = "", own: Certificate | None = None) -> tuple[int, str]:
         """Over a connection of its own."""
@@ -96,7 +98,7 @@ async def visitor(endpoint: ServingEndpoint = SOMEWHERE) -> AsyncIterator[Visito
         aiohttp.ClientSession() as session,
         pages(operator, endpoint, observers) as port,
     ):
-        yield Visitor(session, port, observers.readiness, operator, observers.recent)
+        yield Visitor(session, port, observers.readiness, operator, observers.recent, observers.feed)
 
 
 def visited(visit: Callable[[Visitor], Awaitable[None]], endpoint: ServingEndpoint = SOMEWHERE) -> None:

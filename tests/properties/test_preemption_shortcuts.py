@@ -23,8 +23,9 @@ from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
-from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Settled, Trial, WhereItMatters
+from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, WhereItMatters
 from reprieve.preemption.search import candidates
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
@@ -115,16 +116,33 @@ def bounds_of(question: Question, part: Candidates) -> Iterator[tuple[Plan | Non
         yield plan, ranked[: len(bounds)], tuple(bound[i] for bound in bounds)
 
 
-@given(crowds(ROOM_ONLY, gang=False), POLICIES, RANKINGS)
+@given(crowds(EVERYTHING, gang=False), POLICIES, RANKINGS)
 def test_bounds_are_what_plans_cost_where_the_victims_are_known(
+    crowd: Crowd, policy: Policy, ranking: Ranking
+) -> None:
+    """Where units are reprieved in two orders, the plan is the better of the two."""
+    question = asked(crowd, policy, ranking)
+    if question is None:
+        return
+    least: dict[str, tuple[Rank, Rank]] = {}
+    for part in outlook(question, takeable_of(question)).exact:
+        for plan, measured, at_least in bounds_of(question, part):
+            assert plan is not None
+            _, before = least.get(plan.domain, (measured, at_least))
+            least[plan.domain] = measured, min(before, at_least)
+    assert all(measured == at_least for measured, at_least in least.values())
+
+
+@given(crowds(EVERYTHING, gang=False), POLICIES, RANKINGS)
+def test_plans_from_columns_are_those_that_are_made_node_by_node(
     crowd: Crowd, policy: Policy, ranking: Ranking
 ) -> None:
     question = asked(crowd, policy, ranking)
     if question is None:
         return
-    for plan, measured, at_least in bounds_of(question, outlook(question, takeable_of(question)).exact):
-        assert plan is not None
-        assert measured == at_least
+    for candidate in worth_planning(question, takeable_of(question)):
+        if candidate.known is not None:
+            assert candidate.known() == plan_on(question, candidate.node)
 
 
 @given(crowds(EVERYTHING, gang=False), POLICIES)

@@ -17,7 +17,8 @@ from tests.architecture.source import ROOT
 SOURCE = ROOT / "src" / "reprieve"
 
 STATES = ("-m", "tests.simulation.reachable", "2")
-
+MEMBERS = ("-m", "tests.simulation.reachable", "1", "--whole", "--mishaps", "2")
+REPLACED = ("-m", "tests.simulation.reachable", "1", "--replaced", "--mishaps", "2")
 
 PYTEST = ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
 WAKING = (*PYTEST, "-k", "wake-", str(ROOT / "tests/scenarios/test_scenarios.py"))
@@ -78,7 +79,8 @@ MUTATIONS = (
     Mutation(
         "a mark that is not cleared: what an earlier run left stays",
         "scheduler/plan_driver.py",
-        '    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}\n',
+        '    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or '
+        "group_marks.is_shown_open(state, m)}\n",
         "    return set()\n",
         STATES,
     ),
@@ -217,10 +219,45 @@ MUTATIONS = (
         WHOLE,
     ),
     Mutation(
+        "a group is left in part: a new leader takes a pod that was not marked yet for a new start",
+        "scheduler/unit_driver.py",
+        "        elif opened:\n",
+        "        elif opened and any(map(is_marked, (pod for pod, _ in members))):\n",
+        MEMBERS,
+    ),
+    Mutation(
+        "a group starts while its mark is open, so that a new leader evicts it",
+        "scheduler/state.py",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.committing().union(begun)\n",
+        REPLACED,
+    ),
+    Mutation(
+        "a mark that is not closed: the group does not start again",
+        "scheduler/core.py",
+        "            effects.extend(group_marks.closing(state, now))\n",
+        "            pass\n",
+        REPLACED,
+    ),
+    Mutation(
+        "a mark is closed while pods of the group are waited for",
+        "scheduler/group_marks.py",
+        "    return one.unit in state.committing() or state.is_waited_for(one.unit)\n",
+        "    return one.unit in state.committing()\n",
+        unit("test_group_marks.py"),
+    ),
+    Mutation(
+        "a mark that is not closed: a plan that is called off leaves it behind",
+        "scheduler/plan_driver.py",
+        "        group_marks.opened(state, _texts(handover, units))\n",
+        "        pass\n",
+        unit("test_group_marks.py"),
+    ),
+    Mutation(
         "a group is left in part, and its marks are swept",
         "scheduler/plan_driver.py",
-        "    unused = unused - _marks_of_units(state) if unused else unused\n",
-        "",
+        "state.plans.unused_marks() if not _is_of_unit(state, mark)}\n",
+        "state.plans.unused_marks()}\n",
         WHOLE,
     ),
     Mutation(
@@ -242,8 +279,8 @@ MUTATIONS = (
     Mutation(
         "a group is left in part, and its marks are cleared with the plan",
         "scheduler/plan_driver.py",
-        "state.plans.needed() | _marks_of_units(state))[1])\n",
-        "state.plans.needed())[1])\n",
+        "(*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}\n",
+        "(*handover.victims, *handover.marks) if mark in state.plans.needed()}\n",
         WHOLE,
     ),
     Mutation(
@@ -270,15 +307,15 @@ MUTATIONS = (
     Mutation(
         "pods of a group start when its deletes are sent, and not when its pods are gone",
         "scheduler/state.py",
-        "        return self._committing().union(begun)\n",
-        "        return self._committing()\n",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.committing()\n",
         WHOLE,
     ),
     Mutation(
         "pods of a group start until its first delete",
         "scheduler/state.py",
-        "        return self._committing().union(begun)\n",
-        "        return frozenset(begun)\n",
+        "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
+        "        return self.ledger.open_marks.units().union(begun)\n",
         WHOLE,
     ),
     Mutation(
@@ -423,6 +460,20 @@ MUTATIONS = (
         "    yield from _not_in_the_way(state, pod, now)\n",
         "",
         unit("test_core_victims.py::test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted"),
+    ),
+    Mutation(
+        "a refusal that outlives what the ledger gave up",
+        "scheduler/equivalence.py",
+        "            or before.ledger != stamp.ledger\n",
+        "",
+        unit("test_remembered_refusals.py"),
+    ),
+    Mutation(
+        "a gang that is told of the pods of another",
+        "scheduler/equivalence.py",
+        "            text = naming_another_pod(eviction.because.text, old, new)\n",
+        "            text = eviction.because.text\n",
+        unit("test_remembered_refusals.py"),
     ),
     Mutation(
         "a call in flight that is forgotten with its plan",

@@ -6,13 +6,15 @@ come, and the scheduler may die. Then what is under way ends well, and all comes
 only in names and times count once.
 
 The victims may be a group that goes as a whole: then another member may join at any time, on another node,
-and the group must not be left in part.
+and the group must not be left in part. Or a member is created that has no node yet: it must not start before
+all others are gone, and is not evicted after that.
 
-All of a group of one are 17,000, and with each victim there are ten times as many. So the walk may be bounded
-by the number of mishaps: things that happen and need not, each of them at any time. From each state that is
-found what is sure to happen is followed to the end.
+A group of one has tens of thousands, and with each victim there are ten times as many. So the walk may be
+bounded by the number of mishaps: things that happen and need not, each of them at any time. From each state
+that is found what is sure to happen is followed to the end.
 
-`python -m tests.simulation.reachable VICTIMS [--whole] [--mishaps MOST]` says how many there are.
+`python -m tests.simulation.reachable VICTIMS [--whole | --replaced] [--mishaps MOST]` says how many there
+are.
 """
 
 import argparse
@@ -35,10 +37,20 @@ from reprieve.model.shape import CompiledPod, Shape
 from reprieve.placement.rejection_codes import Reason
 from reprieve.scheduler.decision import Finding, Victim
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.handover import MARK, Handover, is_marked, shown_mark
+from reprieve.scheduler.handover import (
+    _OPEN,
+    MARK,
+    Handover,
+    decision_in,
+    is_marked,
+    is_open,
+    shown_mark,
+    shows_called_off,
+)
 from reprieve.scheduler.handover import Stage as Step
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.ledger.open_marks import OpenMark
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_records import Preemptor, StageReached, VictimsJudged
 from reprieve.scheduler.queue import Standing
@@ -50,10 +62,10 @@ from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 
-NEW, HIGH, LATE, GROUP = "new", "high", "late", "g"
+NEW, HIGH, LATE, NEXT, GROUP = "new", "high", "late", "next", "g"
 KEYS = tuple(map(a_key, (NEW, HIGH)))
 SURE = ("done", "drained", "time")
-ONCE = ("higher", "restart", "join")
+ONCE = ("higher", "restart", "join", "replace")
 _MANY = 2  # victims
 _SOON = 31.0  # seconds; whatever is put right by itself is put right by then
 
@@ -70,7 +82,9 @@ class Scene:
     plan: str = ""  # the one whose life is followed
     spent: frozenset[str] = frozenset()  # what happens only once, and has
     whole: bool = False  # the victims are one group
+    replaced: bool = False  # and a member is created that has no node, instead of one that has
     begun: frozenset[str] = frozenset()  # its pods that ran when the first of them was deleted
+    restarted: bool = False  # the new member has its node since they are gone
 
     @property
     def state(self) -> State:
@@ -80,6 +94,11 @@ class Scene:
     def calls(self) -> list[Effect]:
         """Of those on one object, the first."""
         return list({effect.target: effect for effect in reversed(self.cluster.stage.wanted)}.values())
+
+    @property
+    def is_evicting(self) -> bool:
+        """Whether the eviction of the group has begun, and is not over."""
+        return bool(len(self.state.ledger.unit_evictions) or len(self.state.ledger.open_marks))
 
     @property
     def is_small(self) -> bool:
@@ -96,14 +115,17 @@ class Scene:
         return not (self.cluster.stage.wanted or leaving or self.is_due)
 
 
-def beginning(victims: int, *, whole: bool = False) -> Scene:
+def beginning(victims: int, *, whole: bool = False, replaced: bool = False) -> Scene:
     make = partial(a_member, group=GROUP) if whole else a_pod
     old = [make(f"v{i}", cpu="1", on="n1") for i in range(victims)]
     new = a_pod(NEW, cpu=str(victims), priority=9)
     more: list[KubernetesObject] = (
-        [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True)] if whole else []
+        [a_group(GROUP, disruptedWhole=True), a_node("n2", unschedulable=True, labels={"host": "n2"})]
+        if whole
+        else []
     )
-    scene = Scene(served(a_node("n1", cpu=str(victims)), *more, *old, new), victims, whole=whole)
+    cluster = served(a_node("n1", cpu=str(victims)), *more, *old, new)
+    scene = Scene(cluster, victims, whole=whole, replaced=replaced)
     return _told(replace(scene, plan=_plan_in(scene.state)))
 
 
@@ -130,8 +152,9 @@ def _told(scene: Scene) -> Scene:
 
 
 def ways(scene: Scene) -> Iterator[Way]:
-    """After the end of the plan, one thing after the other."""
-    return chain(_sure_ways(scene), _other_ways(scene)) if scene.plan else islice(_sure_ways(scene), 1)
+    """After the end of the plan, and of the group that it evicts, one thing after the other."""
+    is_under_way = scene.plan or scene.is_evicting
+    return chain(_sure_ways(scene), _other_ways(scene)) if is_under_way else islice(_sure_ways(scene), 1)
 
 
 def distinct_ways(scene: Scene) -> list[Way]:
@@ -169,9 +192,10 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
             if scene.is_small or not scene.state.resend_backoff._times:
                 yield from ((end, repr(call)) for end in ("lost, done", "lost, not done"))
     for pod in scene.cluster.pods():
-        if not pod.metadata.deletion_timestamp:
+        if not pod.metadata.deletion_timestamp and pod.metadata.name != NEXT:
             yield from ((end, pod.metadata.name) for end in ("vanished", "terminated"))
-    possible = ("restart", "join") if scene.whole else ("higher", "restart")
+    comes = "replace" if scene.replaced else "join"
+    possible = ("restart", comes) if scene.whole else ("higher", "restart")
     yield from ((once, "") for once in possible if once not in scene.spent)
 
 
@@ -190,15 +214,21 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
         case "restart":
             cluster = cluster.restarted()
-            if not any(map(shown_mark, cluster.pods())):
-                scene = replace(scene, begun=frozenset())  # the gap that docs/concepts/handover.md tells of
         case "join":
             cluster.show(a_member(LATE, GROUP, cpu="1", on="n2"))
+        case "replace":
+            anywhere = [{"operator": "Exists"}]
+            selected = {"host": "n2"}
+            cluster.show(a_member(NEXT, GROUP, cpu="1", nodeSelector=selected, tolerations=anywhere))
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
             deletes = isinstance(effect, Evict) and effect.target in cluster.objects
             if deletes and what in ("done", "lost, done", "seen") and scene.whole:
                 scene = replace(scene, begun=scene.begun or frozenset(_members(scene)))
+            starts = isinstance(effect, Bind) and effect.target.name == NEXT and scene.begun
+            is_victim = effect.target in scene.state.ledger.unit_evictions  # it was being bound before
+            if starts and not is_victim and what in ("done", "lost, done"):
+                scene = replace(scene, restarted=True)
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
     following = replace(scene, cluster=cluster, spent=spent)
@@ -225,7 +255,8 @@ def _end(cluster: Served, effect: Effect, end: str) -> None:
 def _members(scene: Scene) -> Iterator[str]:
     """Pods of the group that run, and are not leaving."""
     for pod in scene.cluster.pods():
-        if group_key(pod) is not None and pod.metadata.deletion_timestamp is None:
+        has_node = bool(pod.spec.node_name)
+        if group_key(pod) is not None and has_node and pod.metadata.deletion_timestamp is None:
             yield pod.metadata.name
 
 
@@ -237,7 +268,7 @@ def check(scene: Scene) -> None:
     for pod in scene.cluster.pods():
         if pod.spec.node_name or pod.metadata.deletion_timestamp:
             continue
-        in_line = state.queue.standing(DemandKey.of_pod(pod)) not in (None, Standing.DECIDING)
+        in_line = state.queue.standing(state.demand_of(pod)) not in (None, Standing.DECIDING)
         promised = _target(pod) in state.ledger.assumed
         hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:
@@ -251,6 +282,19 @@ def check(scene: Scene) -> None:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
     check_records(scene)
+    if scene.replaced:
+        check_start(scene)
+
+
+def check_start(scene: Scene) -> None:
+    """The group does not start beside its end, and what has started is left alone."""
+    units, wanted = scene.state.ledger.unit_evictions, scene.cluster.stage.wanted
+    calls = [call for call in wanted if call.target.name == NEXT and call.target in scene.cluster.objects]
+    starts = any(isinstance(call, Bind) and call.target not in units for call in calls)
+    left = scene.begun & {pod.metadata.name for pod in scene.cluster.pods()}
+    hold(not starts or not left, f"{NEXT} starts, and {sorted(left)} are on their way")
+    evicted = any(isinstance(call, Evict) for call in calls)
+    hold(not evicted or not scene.restarted, f"{NEXT} is evicted, and has started after the eviction")
 
 
 def check_records(scene: Scene) -> None:
@@ -278,9 +322,11 @@ def check_rest(scene: Scene) -> None:
     waiting = {name for name in there if not cluster.pod(name).spec.node_name}
     in_line = sorted(state.queue)
     hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
+    hold(NEXT not in there or cluster.places().get(NEXT) == "n2", f"{NEXT} has no place: {cluster.places()}")
     ledger = state.ledger
     left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
-    left += [*ledger.nominations.lingering, *state.resend_backoff._times, *ledger.unit_evictions]
+    left += [*ledger.nominations.lingering, *state.resend_backoff._times]
+    left += [*ledger.unit_evictions, *ledger.open_marks]
     hold(not scene.begun & there, f"of the group {sorted(scene.begun & there)} run on")
     hold(
         not left and not state.plans.victims_in_flight(),
@@ -325,32 +371,57 @@ def _of_victim(scene: Scene, pod: Target) -> Hashable:
     one = scene.state.ledger.unit_evictions.of(pod)
     unit = one and (one.state, one.refusals, one.late)
     is_going = pod in scene.state.ledger.terminating
-    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), is_going, unit)
+    agrees = _agrees(scene, pod) if scene.whole else None
+    return (_shown(scene, pod), _under_way(scene, pod), tuple(roles), is_going, unit, agrees)
+
+
+def _agrees(scene: Scene, pod: Target) -> Hashable:
+    """Whether the mark of a pod, or its end, is of the decision that the mark of the group names."""
+    group, thing = scene.cluster.objects.get(_group()), scene.cluster.objects.get(pod)
+    decision = decision_in(shown_mark(group)) if isinstance(group, PodGroup) else ""
+    if not decision or not isinstance(thing, Pod):
+        return None
+    return decision_in(shown_mark(thing)) == decision, shows_called_off(thing, decision)
+
+
+def _group() -> Target:
+    return Target("PodGroup", "default", GROUP, f"uid-{GROUP}")
 
 
 def _of_group(scene: Scene) -> Hashable:
-    late = Target("Pod", "default", LATE, f"uid-{LATE}")
-    group = Target("PodGroup", "default", GROUP, f"uid-{GROUP}")
+    joins = NEXT if scene.replaced else LATE
+    late = Target("Pod", "default", joins, f"uid-{joins}")
+    group = _group()
     thing = scene.cluster.objects.get(group)
-    marked = isinstance(thing, PodGroup) and is_marked(thing)
+    marked = isinstance(thing, PodGroup) and (is_marked(thing), is_open(thing))
+    known = scene.state.ledger.open_marks.of(group)
+    opened = known and (known.is_in_flight, known.again is not None)
     committing = tuple(group in plan.marks for _, plan in scene.state.plans)
     return (
         _of_victim(scene, late),
-        (marked, _under_way(scene, group), committing),
-        (bool(scene.begun), LATE in scene.begun),
+        (marked, _under_way(scene, group), committing, opened),
+        (bool(scene.begun), joins in scene.begun, scene.restarted),
+        _of_start(scene, late) if scene.replaced else None,
     )
+
+
+def _of_start(scene: Scene, pod: Target) -> Hashable:
+    """Of a member that has no node."""
+    state, promise = scene.state, scene.state.ledger.assumed.of(pod)
+    return state.queue.standing(DemandKey.of_group(("default", GROUP))), promise and promise.state
 
 
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
     state, key = scene.state, a_key(pod.name)
-    plan, promise, entry = state.plans.of(key), state.ledger.assumed.of(pod), state.queue._entries.get(key)
+    plan, promise = state.plans.of(key), state.ledger.assumed.of(pod)
     nomination = state.ledger.nominations.of(pod)
-    missed = bool(entry.missed & entry.waits_for) if entry is not None else None
-    standing = (state.queue.standing(key), missed, plan and plan.stage, promise and promise.state)
+    standing = state.queue.standing(key)
+    missed = standing is Standing.HELD and state.queue.has_missed(key)
+    progress = (standing, missed, plan and plan.stage, promise and promise.state)
     return (
         _shown(scene, pod),
         _under_way(scene, pod),
-        standing,
+        progress,
         nomination and nomination.node,
         pod in state.ledger.nominations.lingering,
     )
@@ -396,8 +467,9 @@ def _under_way(scene: Scene, pod: Target) -> Hashable:
 
 def _word(effect: Effect) -> str:
     match effect:
-        case SetCondition(status=status):
-            return f"mark {status}"
+        case SetCondition(target=target, status=status, message=text):
+            opens = target.kind != "Pod" and text.endswith(_OPEN)
+            return f"mark {status}{' open' if opens else ''}"
         case Nominate(node=node):
             return f"nominate {node}"
         case _:
@@ -407,7 +479,7 @@ def _word(effect: Effect) -> str:
 # What never changes is shared by all copies of a scene.
 _SHARED: tuple[type, ...] = (
     *(Target, Nominate, SetCondition, Evict, Bind, Announce),
-    *(Pod, PodGroup, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination, UnitPod),
+    *(Pod, PodGroup, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination, UnitPod, OpenMark),
     *(DemandKey, DemandKind, Change, Step, Standing, Preemptor, StageReached, Finding, Reason, Victim),
 )
 
@@ -512,7 +584,9 @@ class _Ahead:
                     yield number, mishaps, packed
 
 
-def explore(victims: int, *, whole: bool = False, mishaps: int | None = None) -> Explored:
+def explore(
+    victims: int, *, whole: bool = False, replaced: bool = False, mishaps: int | None = None
+) -> Explored:
     """``mishaps``: how many things at most happen that need not; all that is sure to happen always does."""
     found, ahead = Explored(), _Ahead()
 
@@ -526,7 +600,7 @@ def explore(victims: int, *, whole: bool = False, mishaps: int | None = None) ->
             ahead.add(number, before, scene)
         return number
 
-    note(beginning(victims, whole=whole), 0, 0, ("begins", ""))
+    note(beginning(victims, whole=whole, replaced=replaced), 0, 0, ("begins", ""))
     for number, before, packed in ahead:
         for way in distinct_ways(packed.scene()):
             is_sure = way[0] in SURE
@@ -568,9 +642,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.reachable", description=__doc__)
     parser.add_argument("victims", type=int)
     parser.add_argument("--whole", action="store_true", help="the victims are one group")
+    parser.add_argument(
+        "--replaced", action="store_true", help="the same, with a member that has no node yet"
+    )
     parser.add_argument("--mishaps", type=int, help="how many things at most go another way than they should")
     asked = parser.parse_args()
-    found = explore(asked.victims, whole=asked.whole, mishaps=asked.mishaps)
+    whole = asked.whole or asked.replaced
+    found = explore(asked.victims, whole=whole, replaced=asked.replaced, mishaps=asked.mishaps)
     print(f"{len(found.states)} states, {found.steps} steps, {len(found.resting)} endings: all is well")
 
 

@@ -21,7 +21,7 @@ def test_every_state_is_sound_and_leads_to_rest(victims: int, states: int) -> No
 
 
 # Victims, how many mishaps there are at most, and how many states that makes at least. All states of one
-# victim take a minute of computing, those of more victims hours: `make soak` goes further than `make test`.
+# victim take minutes of computing, those of more victims hours: `make soak` goes further than `make test`.
 FEW = [(1, 2, 800), (2, 1, 200), (3, 1, 400)]
 MANY = [(1, None, 16_000), (2, 3, 13_000), (3, 2, 5_000)]
 
@@ -32,6 +32,18 @@ def test_a_group_goes_whole_in_every_state(victims: int, mishaps: int | None, st
     found = explore(victims, whole=True, mishaps=mishaps)
     assert len(found.states) >= states, "less can happen than there could"
     assert {what for _, (what, _) in found.origins} >= {"join", "restart", "vanished", "failed"}
+
+
+REPLACED_MANY = [(1, 3, 2_000), (2, 2, 800)]
+
+
+@pytest.mark.parametrize(("victims", "mishaps", "states"), FEW if settings().derandomize else REPLACED_MANY)
+def test_a_group_does_not_start_beside_its_end_in_any_state(
+    victims: int, mishaps: int | None, states: int
+) -> None:
+    found = explore(victims, whole=True, replaced=True, mishaps=mishaps)
+    assert len(found.states) >= states, "less can happen than there could"
+    assert {what for _, (what, _) in found.origins} >= {"replace", "restart", "vanished", "failed"}
 
 
 def test_every_state_is_reached_with_many_mishaps() -> None:

@@ -62,6 +62,9 @@ class Noting:
     def next_time(self) -> float | None:
         return self._machine.next_time()
 
+    def improving(self) -> frozenset[str]:
+        return self._machine.improving()
+
 
 class Journaling(Play):
     """A play whose scheduler writes a journal; every restart is a run of its own."""

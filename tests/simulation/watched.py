@@ -142,10 +142,11 @@ class WatchedScheduler(Scheduler):
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
     def _check_no_unit_is_going(self, key: DemandKey) -> None:
-        """No half of a group starts beside the end of the other."""
+        """No half of a group starts beside the end of the other, nor while its mark is open."""
         unit = self._state.unit_of(key.object) if key.kind is DemandKind.GROUP else None
         going = [] if unit is None else list(self._state.ledger.unit_evictions.left(unit))
         hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
+        hold(unit not in self._state.ledger.open_marks.units(), f"{key} starts, and its mark is open")
 
     def _reserved(self) -> dict[Target, str]:
         """Pods that wait for a node, because of a plan or an earlier nomination."""

@@ -39,7 +39,7 @@ from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
 from reprieve.runtime.decision_log import DecisionLog
-from reprieve.runtime.observers import Machine
+from reprieve.runtime.observers import Machine, SchedulerObserver
 from reprieve.runtime.readiness import Readiness
 from reprieve.scheduler.core import Scheduler
 
@@ -163,7 +163,10 @@ async def _work(daemon: Daemon, clock: Callable[[], float], observers: Observers
             observers.readiness.looks()
             observers.readiness.heartbeat.read_from(scheduler.working_on)
             observers.telemetry.leads(lease_name, now=True)
-            others = (observers.readiness, DecisionLog(), observers.recent)
+            others: tuple[SchedulerObserver, ...] = (observers.readiness, DecisionLog(), observers.recent)
+            if daemon.endpoint is not None:
+                observers.feed.begin()
+                others = (*others, observers.feed)
             return watched(scheduler, clock, observers.telemetry, journal, others)
 
         if daemon.configured.settings.leader_election.leader_elect:

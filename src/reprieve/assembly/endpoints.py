@@ -13,6 +13,7 @@ from aiohttp import web
 
 from reprieve import config
 from reprieve.assembly.decision_pages import DECISIONS_PATH, asked_for
+from reprieve.assembly.replica_page import replica_page
 from reprieve.assembly.reviewed_decisions import reviewed_decisions
 from reprieve.assembly.serving_thread import ReadByScheduler, at_once
 from reprieve.assembly.trust import (
@@ -31,6 +32,8 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
 from reprieve.config.encoding import as_document
+from reprieve.page.feed import PictureFeed
+from reprieve.page.server import page_routes
 from reprieve.runtime.heartbeat import report_slow_steps
 from reprieve.runtime.http_endpoints import (
     JSON,
@@ -103,6 +106,7 @@ class Observers:
     telemetry: Telemetry = field(default_factory=Telemetry)
     readiness: Readiness = field(default_factory=Readiness)
     recent: RecentDecisions = field(default_factory=RecentDecisions)
+    feed: PictureFeed = field(default_factory=PictureFeed)
 
 
 @asynccontextmanager
@@ -153,9 +157,17 @@ async def served(
         decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
         endpoints = {**endpoints, DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
+        page = replica_page(reviews.access_reviews.server, shown.feed, read, keeper, trust)
+        made.add_routes(page_routes(page))
         runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
+        if page.live is not None:
+            # A supervisor of its own: a page that fails is no reason to restart the scheduler.
+            pages = Supervisor()
+            stack.push_async_callback(pages.stop)
+            stack.callback(page.live.close)
+            pages.start("page", page.live.keep_fresh)
         await _listen(runner, endpoint, trust)
         yield int(runner.addresses[0][1])
 

@@ -12,6 +12,8 @@ from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.config.keys.reprieve_args import Preset, SearchAlgorithm
 from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.inquiry.exposure import ExposureReport, PodFilter, exposure_report, running_view
+from reprieve.inquiry.past_evictions import limit_notes, with_evictions
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
@@ -78,6 +80,19 @@ def inquiry_settings(
     return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
 
 
+def exposure_of(
+    cluster: DecodedCluster, settings: InquirySettings, shown: PodFilter, priority: int | None = None
+) -> ExposureReport:
+    """``priority``: only pods that a demand of it may ever preempt."""
+    policy = next(iter(settings.settings.policies.values()), None)
+    taken_at = cluster.source.taken_at
+    limit = policy.eviction_limit if policy is not None else None
+    view = running_view(cluster.seen)
+    view = view if limit is None else with_evictions(view, cluster, taken_at)
+    report = exposure_report(view, policy, taken_at, shown, priority)
+    return replace(report, notes=(*cluster.notes, *settings.notes, *limit_notes(limit)))
+
+
 def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Settings:
     """By these criteria, unless there are none, or the policy itself goes by other ones."""
 
@@ -90,21 +105,29 @@ def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Setting
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
+    if choice.document is None and not choice.name and cluster.source.configuration is not None:
+        return "of the cluster", _with_args(cluster.source.configuration, _overrides(choice))
+    return choice.name or str(Preset.REPRIEVE), policy_document(choice)
+
+
+def policy_document(choice: PolicyChoice) -> object:
+    """The configuration that a choice stands for, whatever the cluster."""
+    overrides = _overrides(choice)
+    if choice.document is not None:
+        return _with_args(choice.document, overrides)
+    name = choice.name or str(Preset.REPRIEVE)
+    preset = str(Preset.REPRIEVE) if name in SEARCHES else name
+    search = {"search": name} if name in SEARCHES else {}
+    args = {"policy": preset, **overrides, **search}
+    return {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
+
+
+def _overrides(choice: PolicyChoice) -> Json:
     overrides: Json = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
     if choice.disturbance:
         overrides = {"search": str(SearchAlgorithm.LEAST_DISTURBANCE), **overrides}
         overrides["disturbance"] = list(choice.disturbance)
-    if choice.document is not None:
-        return choice.name, _with_args(choice.document, overrides)
-    if not choice.name and cluster.source.configuration is not None:
-        return "of the cluster", _with_args(cluster.source.configuration, overrides)
-    name = choice.name or str(Preset.REPRIEVE)
-    if name in SEARCHES:
-        overrides, preset = {**overrides, "search": name}, str(Preset.REPRIEVE)
-    else:
-        preset = name
-    args = {"policy": preset, **overrides}
-    return name, {**_HEAD, "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}]}
+    return overrides
 
 
 def _with_args(document: object, overrides: Json) -> object:

@@ -57,12 +57,16 @@ def replayed(directory: Path) -> Iterator[Replayed | Headless]:
 
 
 def _scheduler_of(head: Json) -> Scheduler:
+    return Scheduler(settings_of(*run_configuration(head)))
+
+
+def run_configuration(head: Json) -> tuple[config.Configuration, config.Gates]:
+    """Of the run that this head began; raises JournalError."""
     try:
         configured = msgspec.convert(head.get("configuration"), config.Configuration, dec_hook=_length)
-        gates = msgspec.convert(head.get("gates"), config.Gates)
+        return configured, msgspec.convert(head.get("gates"), config.Gates)
     except msgspec.ValidationError as error:
         raise JournalError(f"the configuration of a run cannot be read: {_sentence(error)}") from error
-    return Scheduler(settings_of(configured, gates))
 
 
 def _length(kind: type, value: object) -> Seconds:

@@ -33,9 +33,11 @@ from reprieve.cluster.mini.store import Part
 from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.model.resources import milli
+from reprieve.page.feed import PictureFeed
 from reprieve.runtime.decision_log import DecisionLog
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
+from reprieve.runtime.observers import SchedulerObserver
 from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
@@ -108,12 +110,15 @@ class Up:
     """A cluster that has just started, and how many objects of a snapshot it left out, by kind.
 
     ``free``: a node on which an example can run; None if pods run already, or no node takes any pod.
+    ``recent``: the decisions of its scheduler.
     """
 
     address: str
     nodes: int
     left_out: Mapping[str, int]
-    free: "FreeNode | None" = None
+    free: "FreeNode | None"
+    cluster: MiniCluster
+    recent: RecentDecisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +135,14 @@ def usual_configuration() -> config.Configuration:
 
 
 @asynccontextmanager
-async def cluster_up(
+async def cluster_up(  # noqa: PLR0913  keywords
     wanted: LocalCluster,
     complain: Callable[[str], None],
     configured: config.Configuration | None = None,
     *,
     scheduled: bool,
     feature_gates: str = "",
+    feed: PictureFeed | None = None,
 ) -> AsyncIterator[Up]:
     """A cluster that kubectl can reach, for as long as the context is open.
 
@@ -146,6 +152,7 @@ async def cluster_up(
     ``configured``: of its scheduler; by default it also takes the pods of default-scheduler. A cluster with a
     data directory has a journal; ``complain`` gets a sentence when the journal can no longer be written.
     Recent decisions are in memory in any case, within bounds; those of earlier runs come from the journal.
+    ``feed``: collects what its scheduler sees and does, for a page.
     """
     from reprieve.cluster.mini.local_cluster import served  # a web server, which only `reprieve up` needs
 
@@ -161,7 +168,10 @@ async def cluster_up(
             """With a new scheduler after each failure; in the journal, each is a run of its own."""
             with journal_in(kept, configured, gates, complain) as journal:
                 settings = settings_of(configured, gates)
-                others = (DecisionLog(), recent)
+                others: tuple[SchedulerObserver, ...] = (DecisionLog(), recent)
+                if feed is not None:
+                    feed.begin()
+                    others = (*others, feed)
                 machine = watched(Scheduler(settings), cluster.clock, telemetry, journal, others)
                 remembering = with_history(cluster, cluster.clock, settings)
                 limits, solver = limits_of(gates), WorkerProcess()
@@ -174,7 +184,7 @@ async def cluster_up(
                 cluster.supervisor.start("scheduler", schedule)
             nodes = cluster.list("Node")
             free = None if cluster.list("Pod") else _free_node(nodes)
-            yield Up(there.address, len(nodes), there.left_out, free)
+            yield Up(there.address, len(nodes), there.left_out, free, cluster, recent)
 
 
 def _pages(recent: RecentDecisions, telemetry: Telemetry) -> dict[str, Page]:

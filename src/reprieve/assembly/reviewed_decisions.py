@@ -10,7 +10,7 @@ from reprieve.report.hidden_names import named_in
 
 _AT_A_TIME = 20  # decisions, between which the event loop may schedule
 # PodGroups are served by Kubernetes, or by a definition of ours: never by both.
-_RESOURCES: Mapping[str, tuple[tuple[str, str], ...]] = {
+REVIEWED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Pod": (("", "pods"),),
     "PodGroup": (("scheduling.k8s.io", "podgroups"), ("reprieve.dev", "podgroups")),
     "CompositePodGroup": (("scheduling.k8s.io", "compositepodgroups"),),
@@ -22,11 +22,13 @@ Allowed = Callable[[Collection[NamespacedKind]], Awaitable[frozenset[NamespacedK
 
 async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
     """Each right is asked for once for each request."""
-    wanted = {kind for kept in asked.kept for name in named_in(kept.decision) for kind in _kinds(*name)}
+    wanted = {
+        kind for kept in asked.kept for name in named_in(kept.decision) for kind in reviewed_kinds(*name)
+    }
     granted = await allowed(wanted)
 
     def may_get(kind: str, namespace: str) -> bool:
-        return any(one in granted for one in _kinds(kind, namespace))
+        return any(one in granted for one in reviewed_kinds(kind, namespace))
 
     items = []
     for number, kept in enumerate(asked.kept):
@@ -36,5 +38,6 @@ async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
     return page_of(items, asked.revision)
 
 
-def _kinds(kind: str, namespace: str) -> list[NamespacedKind]:
-    return [NamespacedKind(group, resource, namespace) for group, resource in _RESOURCES.get(kind, ())]
+def reviewed_kinds(kind: str, namespace: str) -> list[NamespacedKind]:
+    """As which resources a kind is read; an empty namespace: in all of them."""
+    return [NamespacedKind(group, resource, namespace) for group, resource in REVIEWED.get(kind, ())]

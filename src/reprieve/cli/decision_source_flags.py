@@ -6,13 +6,7 @@ import click
 
 from reprieve.cli.go_flags import together
 
-scheduler_flags = together(
-    click.option(
-        "--journal",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        help="Read the journal in DIR: of `reprieve up --data-dir D`, D/journal.",
-    ),
+server_flags = together(
     click.option(
         "--server",
         default="",
@@ -30,4 +24,13 @@ scheduler_flags = together(
     click.option(
         "--insecure-skip-tls-verify", "insecure", is_flag=True, help="Trust any certificate of --server."
     ),
+)
+scheduler_flags = together(
+    click.option(
+        "--journal",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Read the journal in DIR: of `reprieve up --data-dir D`, D/journal.",
+    ),
+    server_flags,
 )

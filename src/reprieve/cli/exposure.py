@@ -51,20 +51,13 @@ def exposure(  # noqa: PLR0913, PLR0917  one for each flag
         raise click.UsageError("--shape needs --at-priority: the priority of the pod that needs the room")
     shown, asked = _filter(cluster, selector), _shape(shape)
 
+    from reprieve.assembly.inquiries import exposure_of
     from reprieve.inquiry.decoded_cluster import decoded
-    from reprieve.inquiry.exposure import exposure_report, running_view
-    from reprieve.inquiry.past_evictions import limit_notes, with_evictions
 
     read = decoded(cluster_of(cluster))
     settings = chosen_settings(policy_choice(cluster.policy, cluster.feature_gates), read)
     priority = _priority(at_priority, read) if at_priority else None
-    policy = next(iter(settings.settings.policies.values()), None)
-    taken_at = read.source.taken_at
-    limit = policy.eviction_limit if policy is not None else None
-    view = running_view(read.seen)
-    view = view if limit is None else with_evictions(view, read, taken_at)
-    report = exposure_report(view, policy, taken_at, shown, priority)
-    report = replace(report, notes=(*read.notes, *settings.notes, *limit_notes(limit)))
+    report = exposure_of(read, settings, shown, priority)
     answer = _answer(asked, priority, read, settings) if asked is not None and priority is not None else None
     if answer is not None:
         report = replace(report, demand=answer.reports[0])

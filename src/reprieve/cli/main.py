@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "Show what Reprieve does, in a few scenes.",
     "why": "Explain why a pod was preempted, or why it still waits.",
     "decisions": "List recent decisions that preempted pods, or left pods waiting.",
+    "page": "Show a cluster in a browser, live or recorded.",
     "replay": "Replay a journal and compare the decisions.",
     "up": "Start a local cluster for kubectl, with simulated nodes.",
     "scheduler": "Run the scheduler of a real cluster.",
@@ -31,6 +32,7 @@ COMMANDS = {
     "snapshot": "Save a cluster in one file, or show such a file.",
     "config": "Print the default configuration, or validate a file.",
     "exposure": "Show which running pods can be preempted, and what protects them.",
+    "simulate": "Play a trace of jobs under several policies, and compare them.",
     "status": "List the local clusters that are running.",
     "down": "Stop a local cluster.",
 }

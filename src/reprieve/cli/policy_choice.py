@@ -26,12 +26,12 @@ def criteria_in(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
-def compared_choice(policy: str, feature_gates: str) -> "PolicyChoice":
+def compared_choice(policy: str, feature_gates: str, flag: str = "--compare") -> "PolicyChoice":
     """A policy to be compared with another: also a search, with Reprieve's defaults."""
     from reprieve.assembly.inquiries import POLICIES, SEARCHES, PolicyChoice
 
     known = (*POLICIES, *SEARCHES)
-    document = _document_for("--compare", policy, known) if policy not in known else None
+    document = _document_for(flag, policy, known) if policy not in known else None
     return PolicyChoice(policy, document, feature_gates=feature_gates)
 
 

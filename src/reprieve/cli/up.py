@@ -10,7 +10,7 @@ import shlex
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from reprieve.assembly.mini_cluster import (
     usual_configuration,
 )
 from reprieve.assembly.running_clusters import RegistryError
+from reprieve.assembly.up_page import PictureFeed, page_of_up
 from reprieve.cli.config_files import config_error, document_in
 from reprieve.cli.example_preemption import FILE, example_commands, example_objects, own_command
 from reprieve.cli.progress import progress_bar
@@ -168,9 +169,9 @@ def up(  # noqa: PLR0913, PLR0917  one for each flag
             progress=bar.show,
         )
 
-        def started(cluster: Up) -> None:
+        def started(cluster: Up, page: str) -> None:
             bar.close()
-            welcome(wanted.kubeconfig, cluster, configured if scheduler == "reprieve" else None)
+            welcome(wanted.kubeconfig, cluster, configured if scheduler == "reprieve" else None, page)
 
         if not snapshot:
             bar.close()
@@ -276,16 +277,25 @@ def _template(shape: str, node: object) -> dict[str, Any]:
 async def keep(
     wanted: LocalCluster,
     configured: Configuration,
-    started: Callable[[Up], None],
+    started: Callable[[Up, str], None],
     *,
     scheduled: bool,
     feature_gates: str = "",
 ) -> None:
+    feed = PictureFeed() if scheduled else None
     with interruption() as interrupted:
-        async with cluster_up(
-            wanted, note, configured, scheduled=scheduled, feature_gates=feature_gates
-        ) as cluster:
-            started(cluster)
+        async with AsyncExitStack() as stack:
+            cluster = await stack.enter_async_context(
+                cluster_up(
+                    wanted, note, configured, scheduled=scheduled, feature_gates=feature_gates, feed=feed
+                )
+            )
+            page = (
+                await stack.enter_async_context(page_of_up(cluster, feed, configured, wanted))
+                if feed is not None
+                else ""
+            )
+            started(cluster, page)
             await interrupted.wait()
     note(
         "The cluster has stopped."
@@ -294,8 +304,8 @@ async def keep(
     )
 
 
-def welcome(kubeconfig: Path, cluster: Up, configured: Configuration | None) -> None:
-    """``configured``: of its scheduler, if it has one."""
+def welcome(kubeconfig: Path, cluster: Up, configured: Configuration | None, page: str = "") -> None:
+    """``configured``: of its scheduler, if it has one. ``page``: its address; empty if there is none."""
     count = f"{cluster.nodes} node{'' if cluster.nodes == 1 else 's'}"
     say(f"A cluster with {count} is running at {cluster.address} until Ctrl-C. In another terminal:")
     say(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}")
@@ -311,6 +321,8 @@ def welcome(kubeconfig: Path, cluster: Up, configured: Configuration | None) -> 
             say(f"  {preempt}\n  {explain}\n")
     elif configured is not None and cluster.nodes:
         say(f"Which pods can be preempted:\n\n  {own_command()} exposure -A\n")
+    if page:
+        say(f"page: {page}")
     if cluster.left_out:
         kinds = ", ".join(f"{kind} ({number})" for kind, number in sorted(cluster.left_out.items()))
         note(f"Skipped objects of kinds that this cluster does not have: {kinds}.")

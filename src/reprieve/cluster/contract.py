@@ -358,9 +358,15 @@ async def evicts_only_the_pod_with_that_uid(fixture: ClusterFixture) -> None:
     )
 
 
+async def _is_seen(watcher: RecordingWatcher, pod: Target) -> None:
+    """The scheduler writes only to what it has seen; after a standby replica's list, an event may follow."""
+    await watcher.until(lambda: watcher.sees(pod), f"{pod} must be seen")
+
+
 async def writes_conditions(fixture: ClusterFixture) -> None:
     pod = await fixture.pod("pod")
     async with RecordingWatcher(fixture) as watcher:
+        await _is_seen(watcher, pod)
         for message in ("too full", "too full", "still too full"):
             await fixture.must_succeed(_unschedulable(pod, message))
         await watcher.until(
@@ -383,6 +389,7 @@ async def writes_conditions(fixture: ClusterFixture) -> None:
 async def sets_last_transition_time(fixture: ClusterFixture) -> None:
     pod = await fixture.pod("pod")
     async with RecordingWatcher(fixture) as watcher:
+        await _is_seen(watcher, pod)
         times = [
             await _time_written(fixture, watcher, SetCondition(pod, "Contract", status, "Checked", message))
             for status, message in (("False", "a"), ("False", "b"), ("True", "c"))

@@ -20,6 +20,7 @@ from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Sha
 
 T = TypeVar("T", bound=Hashable)
 LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
+_NAMESPACE = ""  # no label has this key
 MatchingKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # labels of the pod, labels of its namespace
 
 
@@ -48,6 +49,7 @@ class Pods:
     disks: Relation[InlineDisk]
     looked_at: frozenset[str]  # the label keys in the selectors of affinity terms
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
+    _by_set: dict[str, Column[str | None]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
     _carriers: dict[SelectingTerms, tuple[Carriers, ...]] = field(default_factory=dict)
@@ -63,19 +65,35 @@ class Pods:
         """The value of a label on each pod; code 0 is always its absence."""
         column = self._labels.get(key)
         if column is None:
-            values = (dict(pairs).get(key) for _, pairs in self.labels.things)
-            by_set = Column.of(values, first=(None,))
+            by_set = self._label_by_set(key)
             column = Column(sealed(by_set.codes[self.labels.codes]), by_set.things, by_set.index)
             self._labels[key] = column
         return column
+
+    def _label_by_set(self, key: str) -> Column[str | None]:
+        """[label set] the value of a label; there are far fewer sets of labels than pods."""
+        column = self._by_set.get(key)
+        if column is None:
+            values = (dict(pairs).get(key) for _, pairs in self.labels.things)
+            column = self._by_set[key] = Column.of(values, first=(None,))
+        return column
+
+    def _sets_in(self, namespaces: frozenset[str]) -> Mask:
+        """[label set] whether it is that of a pod in one of the namespaces."""
+        column = self._by_set.get(_NAMESPACE)
+        if column is None:
+            spaces = (namespace for namespace, _ in self.labels.things)
+            column = self._by_set[_NAMESPACE] = Column.of(spaces, first=(None,))
+        return column.where_in(namespaces)
 
     def matching(self, selector: Selector, namespaces: frozenset[str]) -> Mask:
         """The pods with matching labels in one of the namespaces, wherever they are."""
         mask = self._matches.get((selector, namespaces))
         if mask is None:
-            mask = self._matches[selector, namespaces] = self.namespaces.where_in(namespaces)
+            sets = self._sets_in(namespaces)
             for requirement in selector.requirements:
-                mask &= meeting(requirement, self.label(requirement.key))
+                sets &= meeting(requirement, self._label_by_set(requirement.key))
+            mask = self._matches[selector, namespaces] = self.labels.lookup(sets)
             mask.setflags(write=False)
         return mask
 
@@ -138,6 +156,7 @@ class Pods:
             claims=self.claims.copy(),
             disks=self.disks.copy(),
             _labels={},
+            _by_set={},
             _matches={},
             _terms_matching={},
             _carriers={},

@@ -19,7 +19,7 @@ from reprieve.model.objects import PriorityClass
 from reprieve.model.owners import Namespaces, Owners
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
-from reprieve.model.score_cache import ALL, Rows, ScoreCache
+from reprieve.model.score_cache import ALL, Rows, ScoreCache, WhatIfScores
 from reprieve.model.selectors import NOTHING
 from reprieve.model.shape import PodTerm
 from reprieve.model.storage import InUse, Storage
@@ -33,6 +33,12 @@ class CachedScores:
 
     scores: ScoreCache
     touched: Ints
+
+    def get(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
+        return self.scores.refreshed(key, self.touched, compute)
+
+    def known(self, key: Hashable) -> Ints | None:
+        return self.scores.fresh(key, self.touched)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +63,11 @@ class Snapshot:
     priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
     # When workloads were evicted (see ``workloads``), the oldest first; only kept if there is a limit
     evictions: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    cached_scores: CachedScores | None = None
+    cached_scores: CachedScores | WhatIfScores | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
         """Scores that depend on a node's own numbers only, so that they can be cached per row."""
-        if self.cached_scores is None:
-            return compute(ALL)
-        return self.cached_scores.scores.refreshed(key, self.cached_scores.touched, compute)
+        return compute(ALL) if self.cached_scores is None else self.cached_scores.get(key, compute)
 
     def pods_matching(self, term: PodTerm) -> Mask:
         """The pods that a term selects, wherever they are."""
@@ -99,5 +103,6 @@ def sums_by_node(amounts: Ints, where: Ints, nodes: int) -> Ints:
     rows = where[placed]
     sums = np.zeros((len(amounts), nodes), np.int64)
     for kind, row in enumerate(amounts):
-        np.add.at(sums[kind], rows, row[placed])
+        if row.any():  # most pods request few of all resources
+            np.add.at(sums[kind], rows, row[placed])
     return sums

@@ -10,12 +10,25 @@ from dataclasses import replace
 import numpy as np
 
 from reprieve.model.columns import Ints, sealed
+from reprieve.model.score_cache import WhatIfScores
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 
 
 def without(view: Snapshot, pods: Sequence[int] | Ints) -> Snapshot:
     """The cluster without these pods (rows); pods without a node make no difference."""
-    return moved(view, np.asarray(pods, np.int64), np.full(len(pods), NOWHERE, np.int64))
+    if not len(pods):
+        return view
+    rows = np.asarray(pods, np.int64)
+    where = view.where.copy()
+    before, where[rows] = where[rows], NOWHERE
+    size = len(view.nodes)
+    return replace(
+        view,
+        where=sealed(where),
+        requested=sealed(view.requested - sums_by_node(view.pods.requests[:, rows], before, size)),
+        nonzero=sealed(view.nonzero - sums_by_node(view.pods.nonzero[:, rows], before, size)),
+        cached_scores=WhatIfScores(),
+    )
 
 
 def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
@@ -27,8 +40,13 @@ def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
         where=sealed(where),
         requested=_carried(view.requested, view.pods.requests[:, pod], before, node),
         nonzero=_carried(view.nonzero, view.pods.nonzero[:, pod], before, node),
-        cached_scores=None,
+        cached_scores=_rescored(view, [row for row in (before, node) if row != NOWHERE]),
     )
+
+
+def _rescored(view: Snapshot, rows: Sequence[int]) -> WhatIfScores:
+    """The scores of the view, if it has any, but for these nodes."""
+    return WhatIfScores(view.cached_scores.known if view.cached_scores is not None else None, rows)
 
 
 def _carried(totals: Ints, amounts: Ints, before: int, after: int) -> Ints:
@@ -42,6 +60,8 @@ def _carried(totals: Ints, amounts: Ints, before: int, after: int) -> Ints:
 
 def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
     """The cluster with each of the pods on its new node, or NOWHERE. Pods must be distinct."""
+    if not len(pods):
+        return view
     where = view.where.copy()
     before = where[pods]
     where[pods] = nodes
@@ -51,7 +71,7 @@ def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
         where=sealed(where),
         requested=_shifted(view.requested, requests, before, nodes),
         nonzero=_shifted(view.nonzero, nonzero, before, nodes),
-        cached_scores=None,
+        cached_scores=WhatIfScores(),
     )
 
 

@@ -27,7 +27,7 @@ class Ask:
         return self.view.pods.shape(self.pod)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Promised:
     """Pods (rows) of other demands for which room is reserved, and the nodes (rows) where it is.
 
@@ -35,8 +35,11 @@ class Promised:
     them and without them.
     """
 
-    pods: tuple[int, ...] = ()
-    nodes: tuple[int, ...] = ()
+    pods: Sequence[int] | Ints = ()
+    nodes: Sequence[int] | Ints = ()
+
+    def __bool__(self) -> bool:
+        return len(self.pods) > 0
 
 
 NOTHING_PROMISED = Promised()

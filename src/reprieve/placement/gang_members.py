@@ -81,6 +81,11 @@ def _ties(ask: Ask) -> Iterator[tuple[Ties, frozenset[Code]]]:
         yield Ties.ORDER, _BOUND  # the first to be placed decides which volume a claim gets
 
 
+def takes_only_room(ask: Ask) -> bool:
+    """Whether the pod can keep equal ones from nodes by nothing but the room that it takes."""
+    return next(_ties(ask), None) is None
+
+
 def has_unbound_claims(view: Snapshot, shape: Shape) -> bool:
     claims = (view.storage.claims.get((shape.namespace, name)) for name in shape.claims)
     return any(claim is not None and not claim.bound for claim in claims)

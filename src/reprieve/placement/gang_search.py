@@ -113,7 +113,7 @@ class _Search:
         return self.seated(seating.search(self._views(), share)) or codes | seating.codes
 
     def _views(self) -> tuple[Snapshot, ...]:
-        return (self.view, with_promises(self.view, self.promised)) if self.promised.pods else (self.view,)
+        return (self.view, with_promises(self.view, self.promised)) if self.promised else (self.view,)
 
     def _survey(self, member: int) -> Survey:
         demand, pod = self.demand, self.demand.pods[member]

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
+from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import moved, with_pod
 from reprieve.placement.constraints import CONSTRAINTS, constraints_under
+from reprieve.placement.constraints.resources import has_room, resources
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand, Promised
 from reprieve.placement.effort import Effort
+from reprieve.placement.gang_members import takes_only_room
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
@@ -95,7 +98,7 @@ def place(
 
 def views_of(view: Snapshot, promised: Promised) -> tuple[Snapshot, ...]:
     """A placement must hold in all of them."""
-    return (view, with_promises(view, promised)) if promised.pods else (view,)
+    return (view, with_promises(view, promised)) if promised else (view,)
 
 
 def place_in(
@@ -111,12 +114,13 @@ def place_in(
     nodes: list[int] = []
     failed: list[tuple[int, Survey, Snapshot]] = []
     codes: set[Code] = set()
+    surveys = _Surveys(demand)
     for i, pod in enumerate(demand.pods):
         if demand.most is not None and i - len(failed) >= demand.most:
             nodes.append(NOWHERE)
             continue
         asks = [Ask(view, pod, profile) for view in views]
-        found = in_all([survey(ask, demand.constraints, demand.nodes_for(i)) for ask in asks])
+        found = surveys.of(asks, demand.nodes_for(i), nodes[-1] if nodes else NOWHERE)
         codes.update(rejection.reason.code for rejection in found.rejections)
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         if not found.feasible.any():
@@ -135,10 +139,37 @@ def place_in(
     return Placement(tuple(nodes)), views
 
 
+class _Surveys:
+    """Of the pods of a demand in turn. A pod that equals the one before, and only takes room from it, needs
+    none of its own while there are nodes left: only where that one went can it be any different.
+    """
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self._last: tuple[Shape, Mask | None, Survey] | None = None
+
+    def of(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey:
+        """``allowed``: the nodes that the pod may use; ``used``: the node of the pod before."""
+        found, demand = self._adjusted(asks, allowed, used), self._demand
+        if found is None:
+            found = in_all([survey(ask, demand.constraints, allowed) for ask in asks])
+        is_plain = len(demand.pods) > 1 and takes_only_room(asks[0])
+        self._last = (asks[0].shape, allowed, found) if is_plain else None
+        return found
+
+    def _adjusted(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey | None:
+        if self._last is None or self._last[0] != asks[0].shape or self._last[1] is not allowed:
+            return None
+        feasible = self._last[2].feasible.copy()
+        if resources in self._demand.constraints:
+            feasible[used] &= all(has_room(ask, used) for ask in asks)
+        return Survey(feasible, self._last[2].rejections) if feasible.any() else None
+
+
 def with_promises(view: Snapshot, promised: Promised) -> Snapshot:
-    if not promised.pods:
+    if not promised:
         return view
-    return moved(view, np.array(promised.pods, np.int64), np.array(promised.nodes, np.int64))
+    return moved(view, np.asarray(promised.pods, np.int64), np.asarray(promised.nodes, np.int64))
 
 
 def in_all(surveys: Sequence[Survey]) -> Survey:

@@ -6,8 +6,8 @@ kube-scheduler does.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -46,8 +46,15 @@ def stocks(view: Snapshot) -> tuple[Stock, ...]:
 
 def stocks_as_upstream(view: Snapshot) -> tuple[Stock, ...]:
     """As kube-scheduler reads them: an empty selector selects no pod, and no selector one without labels."""
+    return as_upstream(stocks(view), view)
+
+
+def as_upstream(found: tuple[Stock, ...], view: Snapshot) -> tuple[Stock, ...]:
+    """The same tuple if kube-scheduler reads them no differently."""
     labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
-    named = [stock for stock in stocks(view) if stock.budget.selector != EVERYTHING]
+    named = tuple(stock for stock in found if stock.budget.selector != EVERYTHING)
+    if labelled.all():
+        return found if len(named) == len(found) else named
     return tuple(Stock(stock.budget, stock.pods & labelled) for stock in named)
 
 
@@ -77,6 +84,9 @@ def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
     return mask
 
 
+Charged = Mapping[int, int]  # budgets, by place among the stocks, and with how many pods each is charged
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Accounts:
     """Which budgets a pod is charged to. Most pods have one or none, however many budgets there are."""
@@ -86,20 +96,32 @@ class Accounts:
     paying: Ints  # and which budget that is, by place among the stocks
     listed: list[int]  # the same as a list, which is faster to read pod by pod
     starts: list[int]  # [pod] where its part of that list begins; and the end of the last
+    allowed: list[int]  # [stock] how many more disruptions each of them allows
+    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units with several pods
 
     def of(self, pod: int) -> list[int]:
         """The budgets that a pod is charged to."""
         return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
 
-    def charged(self, units: Iterable[Unit]) -> Counter[int]:
-        """How many pods each budget is charged with."""
-        if not self.stocks:
-            return Counter()
-        return Counter(i for unit in units for pod in unit.pods for i in self.of(pod))
+    def share(self, unit: Unit) -> Charged:
+        """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
+        if len(unit.pods) == 1:
+            return dict.fromkeys(self.of(unit.pods[0]), 1)
+        share = self._shares.get(unit.pods)
+        if share is None:
+            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
+        return share
+
+    def charged(self, units: Iterable[Unit]) -> dict[int, int]:
+        """How many pods each budget is charged with, of those that are charged with any."""
+        charged: dict[int, int] = {}
+        for unit in units if self.stocks else ():
+            for i, pods in self.share(unit).items():
+                charged[i] = charged.get(i, 0) + pods
+        return charged
 
     def allowances(self) -> Ints:
-        """[stock] how many more disruptions each of them allows."""
-        return np.array([max(0, stock.budget.allowed) for stock in self.stocks], np.int64)
+        return np.array(self.allowed, np.int64)
 
 
 def accounts(stocks: tuple[Stock, ...]) -> Accounts:
@@ -110,7 +132,8 @@ def accounts(stocks: tuple[Stock, ...]) -> Accounts:
     pods, paying = pods[order], paying[order]
     size = len(stocks[0].pods) if stocks else 0
     starts = np.searchsorted(pods, np.arange(size + 1))
-    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist())
+    allowed = [max(0, stock.budget.allowed) for stock in stocks]
+    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist(), allowed)
 
 
 class Counting(Protocol):
@@ -128,28 +151,36 @@ class Counting(Protocol):
 
 
 class Joint:
-    """A unit breaks a budget if all units that are not reprieved yet together exceed it."""
+    """A unit breaks a budget if all units that are not reprieved yet together exceed it.
+
+    Units are looked at by the ten thousand, again and again, so this is written for speed.
+    """
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
         self._accounts = accounts
         self._going = accounts.charged(going)
 
     def breaks(self, unit: Unit) -> bool:
-        paying = self._accounts.of
-        return any(self._exceeds(i, self._going[i]) for pod in unit.pods for i in paying(pod))
+        if not self._going:
+            return False
+        going, allowed = self._going, self._accounts.allowed
+        share = self._accounts.share(unit)
+        return bool(share) and any(going.get(i, 0) > allowed[i] for i in share)
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
-        return sorted(units, key=lambda unit: -self.broken([unit]))
+        return sorted(units, key=lambda unit: -self._excess(self._accounts.share(unit)))
 
     def spare(self, unit: Unit) -> None:
-        self._going.subtract(self._accounts.charged([unit]))
+        for i, pods in self._accounts.share(unit).items():
+            self._going[i] = self._going.get(i, 0) - pods
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        return sum(self._exceeds(i, going) for i, going in self._accounts.charged(victims).items())
+        return self._excess(self._accounts.charged(victims))
 
-    def _exceeds(self, i: int, going: int) -> int:
-        return max(0, going - max(0, self._accounts.stocks[i].budget.allowed))
+    def _excess(self, charged: Charged) -> int:
+        allowed = self._accounts.allowed
+        return sum(going - allowed[i] for i, going in charged.items() if going > allowed[i])
 
 
 class InOrder:
@@ -162,12 +193,13 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [stock.budget.allowed for stock in accounts.stocks]
-        paid = (unit for unit in going if any(map(accounts.of, unit.pods)))
+        paid = (unit for unit in going if accounts.share(unit))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:
         """Overlapping budgets are charged differently in another order, so it must not be that of rows."""
-        return sum(map(self._spend, sorted(unit.pods, key=self._name)))
+        pods = unit.pods if len(unit.pods) == 1 else sorted(unit.pods, key=self._name)
+        return sum(map(self._spend, pods))
 
     def _name(self, pod: int) -> str:
         return self._view.pods.compiled[pod].pod.metadata.name

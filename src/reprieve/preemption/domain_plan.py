@@ -4,8 +4,9 @@ A domain is a node, a value of a topology key, or the cluster. Which domains are
 plans wins, is not known here.
 """
 
+import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -26,16 +27,20 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
+from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
+from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import model_of
+from reprieve.preemption.least_disturbance.model_of_question import Reach, model_of, reach_of
+from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
 from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
-from reprieve.preemption.reprieve import RoomAndPorts, Settled, Trial, counts_room, trial
+from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit, UnitKind
 
 _NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
@@ -48,10 +53,12 @@ def begun_in(
     """All units that may be evicted there, and where the demand is placed without them."""
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
-    local = units.listed(touching[allowed[touching]])
-    planning = Planning(question, domain, takeable, tuple(local), by_room)
-    placement = planning.place(local) if local else None
-    return None if placement is None else (planning, placement)
+    local = touching[allowed[touching]]
+    planning = Planning(question, domain, takeable, (), by_room)
+    placement = planning.place_without(units.pods_of(local)) if len(local) else None
+    if placement is None:
+        return None  # before the units are listed: there may be tens of thousands
+    return replace(planning, local=tuple(units.listed(local))), placement
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
@@ -62,6 +69,8 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
     planning, placement = begun
     if question.policy.search is SearchMode.UPSTREAM:
         return planning.spare(placement, planning.local)
+    if question.disturbs_least and (known := planning.as_remembered()) is not None:
+        return known
     plan = planning.by_ceiling(placement)
     return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
 
@@ -78,7 +87,10 @@ class Planning:
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        question, pods = self.question, _pods_of(gone)
+        return self.place_without(_pods_of(gone))
+
+    def place_without(self, pods: Ints) -> Placement | None:
+        question = self.question
         if self.by_room:
             there = Placement((int(self.domain.nodes.argmax()),))
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
@@ -96,11 +108,15 @@ class Planning:
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, costs = self.question, self._costs()
-        ceiling_cost = costs.of(plan.victims)
-        plan = min(plan, self.spare(placement, self.local), key=lambda one: costs.of(one.victims))
+        question, usual, simple = self.question, plan, self.spare(placement, self.local)
+        ceiling = self._ceiling((usual, simple))
+        reach = reach_of(question, self.takeable, self.domain.nodes, ceiling)
+        costs = self._costs(reach, (*usual.victims, *simple.victims))
+        plan = min(usual, simple, key=lambda one: costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, self.domain.nodes, target, costs)
+        model = model_of(question, self.takeable, reach, target, costs)
+        deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
+        asked = len(deferral.rooms)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
         found, model, other = self._sought(plan, model, effort)
@@ -109,16 +125,81 @@ class Planning:
         if other is not None:
             strict = question.policy.breaks_no_budget
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost = costs.of(plan.victims)
-        return replace(plan, quality=quality_of(cost, ceiling_cost, found, model, effort.spent))
+        cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
+        quality = quality_of(cost, usual_cost, found, model, effort.spent)
+        for room, highest in deferral.rooms[asked : asked + 1]:
+            named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
+            remembered = Remembered(*named, quality, ceiling, highest, target, room, spent)
+            deferral.noted[self.domain.name] = remembered
+        return replace(plan, quality=quality)
 
-    def _costs(self) -> Costs:
+    def as_remembered(self) -> Plan | None:
+        """The plan that an earlier decision made here, or a better one that a solver has found since.
+
+        None if none of them holds any more, or if it costs more now: then it is searched anew.
+        """
+        question, deferral = self.question, self.question.policy.deferral or Deferral(0.0)
+        first = deferral.earlier.get(self.domain.name)
+        if first is None:
+            return None
+        answers = [one for one in deferral.answers if one.units is not None]
+        names = {*first.victims, *(name for one in answers for name in one.units or ())}
+        reach = reach_of(question, self.takeable, self.domain.nodes, first.reach)
+        costs = self._costs(reach, [unit for unit in self.local if unit.name in names])
+        model = model_of(question, self.takeable, reach, first.target, costs).below(first.solved)
+        room = room_of(model, self.takeable.units)
+        wanted = [(first.victims, self._positions(first.places))]
+        wanted += [(one.units or (), room.seats(one)) for one in answers]
+        strict = question.policy.breaks_no_budget
+        again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
+        plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
+        plan = min(plans, key=lambda one: costs.of(one.victims), default=None)
+        if plan is None or (cost := costs.of(plan.victims)) > first.cost:
+            return None
+        before = question.demand.effort.spent
+        known = deferral.known_of(room.fingerprint, first, question.demand.effort)
+        known = replace(known, proved=known.proved or known.bound == cost)
+        spent = question.demand.effort.spent - max(before, first.spent)
+        return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+
+    def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
+        """The plan without units of these names, as far as they are still there."""
+        taken = [unit for unit in self.local if unit.name in victims]
+        placement = self._seated(taken, seats) if seats else self.place(taken)
+        return self.spare(placement, taken) if placement is not None else None
+
+    def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
+        pods, nodes = self.question.view.pods, self.question.view.nodes
+        metas = ((pods.compiled[pod].pod.metadata, nodes.names[node]) for pod, node in places)
+        return tuple(((meta.namespace, meta.name), node) for meta, node in metas)
+
+    def _positions(self, places: Iterable[tuple[PodKey, str]]) -> list[tuple[int, int]] | None:
+        """Members (positions) and nodes (rows); None if one of them is not there any more."""
+        pods, nodes = self.question.view.pods, self.question.view.nodes
+        position_of = {pod: position for position, pod in enumerate(self.question.demand.pods)}
+        found = [(position_of.get(pods.rows.get(pod, NOWHERE)), nodes.rows.get(node)) for pod, node in places]
+        there = [(member, node) for member, node in found if member is not None and node is not None]
+        return there if len(there) == len(found) else None
+
+    def _ceiling(self, plans: Iterable[Plan]) -> float:
+        """No plan that evicts units above this priority is better than the best of these."""
+        strict, order = self.question.policy.breaks_no_budget, self.question.policy.disturbance
+        usable = (plan for plan in plans if not (strict and plan.broken))
+        return min(
+            (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
+        )
+
+    def _costs(self, reach: Reach, others: Iterable[Unit]) -> Costs:
+        """Of the units in reach, and of others."""
         question, takeable = self.question, self.takeable
-        costs = costs_of(takeable.units, takeable.allowed, takeable.accounts, question.policy.disturbance)
+        wanted = np.zeros(len(takeable.units.priority), np.bool_)
+        wanted[reach.units] = True
+        wanted[[unit.number for unit in others]] = True
+        costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
         if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work)
+            costs = replace(costs, lost_work=takeable.lost_work(wanted))
         if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, self.local))
+            costs = replace(costs, cascade=cascades(question, takeable.units, np.flatnonzero(wanted)))
         return costs
 
     def _sought(
@@ -182,8 +263,10 @@ class Planning:
     def kinder_to_budgets(self, plan: Plan) -> Plan:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
         counting = self._counting(self.local)
+        if len(self.question.demand.pods) == 1:
+            return plan
         harmless = [unit for unit in self.local if not counting.broken([unit])]
-        placement = self.place(harmless) if len(self.question.demand.pods) > 1 else None
+        placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
     def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
@@ -343,8 +426,7 @@ class Planning:
         used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for node in placement.nodes if node != NOWHERE]] = True
         pods = used[question.view.where] | self.takeable.matter
-        for stock in self.takeable.accounts.stocks:
-            pods |= stock.pods
+        pods[self.takeable.accounts.pods] = True
         at_risk = units.with_any(pods).tolist()
         return [unit for unit in taken if at_risk[unit.number]]
 
@@ -412,7 +494,8 @@ class _Below:
 def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
     """In which order units are put back, as long as none is reprieved."""
     breakers = counting.first_chance([u for u in units if counting.breaks(u)])
-    return [u.number for u in (*breakers, *(u for u in units if not counting.breaks(u)))]
+    first = {u.number for u in breakers}
+    return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:

@@ -2,26 +2,40 @@
 
 Which units are the victims on each node, or at least how many there are and of which priority, is worked
 out for all nodes at once, in columns. From these the criteria of the ranking derive lower bounds; the search
-makes plans in the order of the bounds, and stops when no other node can win. Which criteria there are, and
-in which order, is not known here.
+looks at nodes in the order of the bounds, and stops when no other node can win. Where the victims are known,
+so is the plan. Which criteria there are, and in which order, is not known here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
-from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Ask, Constraint
-from reprieve.placement.place import survey
+from reprieve.placement.place import Placement, survey
+from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.node_reprieve import (
+    NO_CEILING,
+    NodeOutcome,
+    differ,
+    first_to_last,
+    first_to_last_in_order,
+    reprieved,
+    reprieved_in_turn,
+    slots_of,
+)
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import OFFSET, Candidates, Criterion, Rank, fewest_budgets_broken
+from reprieve.preemption.ranking import OFFSET, Candidates, Criterion, Rank, fewest_budgets_broken, rank
+from reprieve.preemption.tenants import Tenants, asked, charges_of, tenants_on
 from reprieve.preemption.units import Units
 
 UNKNOWN: Rank = ()  # less than the rank of any plan
@@ -31,30 +45,61 @@ class Candidate(NamedTuple):
     node: int  # row
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller; it may end early, see lower_bounds
     by_room: bool = False  # nothing but room and ports is missing there
+    known: Callable[[], Plan] | None = None  # makes the plan, where it is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
     """What is known of the plans on all nodes before any of them is made."""
 
-    exact: Candidates  # the victims are known
-    bounded: Candidates  # only bounds are: budgets matter there, or units may be reprieved in another order
+    exact: tuple[Candidates, ...]  # the victims are known, by each order in which units are reprieved
+    bounded: (
+        Candidates  # only bounds are: constraints beyond room matter there, or budgets need a closer look
+    )
     by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
+    tenants: Tenants
+    outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
 
 
 def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
     """The nodes where there may be a plan, in the order of their lower bounds."""
     seen, nodes, ranking = outlook(question, takeable), question.view.nodes, question.policy.ranking
-    parts = (seen.exact, seen.bounded)
+    parts = (*seen.exact, seen.bounded)
     rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, ranking)
     order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
+    exact, done = len(rows) - len(seen.bounded.nodes), set[int]()
     for i in order.tolist():
         row, at_least = int(rows[i]), tuple(bound[i] for bound in bounds)
-        name = (nodes.names[row],) if len(bounds) == len(ranking) else ()
-        yield Candidate(row, at_least + name, bool(seen.by_room[row]))
+        if row not in done:  # by another order of its units
+            done.add(row)
+            name = (nodes.names[row],) if len(bounds) == len(ranking) else ()
+            known = partial(_plan_on, row, question, takeable, seen) if i < exact else None
+            yield Candidate(row, at_least + name, bool(seen.by_room[row]), known)
+
+
+def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) -> Plan:
+    """The best of the plans that are known there."""
+    place = int(np.searchsorted(seen.tenants.nodes, row))
+    there = seen.tenants.table[:, place] != NO_POD
+    units = takeable.units.made(seen.tenants.units_on(place))
+    plans = []
+    for outcome in seen.outcomes:
+        for i in np.flatnonzero(outcome.nodes == place).tolist():
+            gone, ceiling = outcome.victims[there, i].tolist(), outcome.ceiling[i]
+            plan = Plan(
+                domain=question.view.nodes.names[row],
+                placement=Placement((row,)),
+                victims=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if is_gone),
+                spared=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if not is_gone),
+                broken=int(outcome.broken[i]),
+                ceiling=None if ceiling == NO_CEILING else int(ceiling),
+                pods=question.demand.pods,
+            )
+            plans.append(plan)
+    return plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
 def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
@@ -80,13 +125,16 @@ def outlook(question: Question, takeable: Takeable) -> Outlook:
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
-    tenants = _tenants(emptied, units, taken, np.flatnonzero(usable | unclear), blocking)
-    guarded = _guarded(tenants, takeable)
-    uncertain = unclear[tenants.nodes] | guarded.in_danger | _contested(tenants, takeable)
+    tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
+    clear, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
+    outcomes = _outcomes(clear, left[:, clear.nodes], question, takeable)
+    unknown = tenants.on(~_mask(clear.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
     return Outlook(
-        exact=_exact(emptied, units, tenants.on(~uncertain)),
-        bounded=_bounded(emptied, units, tenants.on(uncertain), guarded.on(uncertain)),
+        exact=tuple(_exact(clear, units, outcome) for outcome in outcomes),
+        bounded=_bounded(unknown, left[:, unknown.nodes], takeable),
         by_room=~unclear,
+        tenants=clear,
+        outcomes=outcomes,
     )
 
 
@@ -95,61 +143,14 @@ def _pods_of(units: Units, chosen: Mask) -> Mask:
     return mask
 
 
+def _mask(rows: Ints, size: int) -> Mask:
+    mask = np.zeros(size, np.bool_)
+    mask[rows] = True
+    return mask
+
+
 def _counted(view: Snapshot, pods: Mask) -> Ints:
     return np.bincount(view.where[pods], minlength=len(view.nodes))
-
-
-# --- the units on nodes --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tenants:
-    """Units on nodes. A tenant is a unit on one node."""
-
-    nodes: Ints  # rows
-    table: Ints  # [slot, node] tenants, the most important first, or NOBODY
-    unit: Ints  # [tenant]
-    room: Ints  # [requested resource, tenant] what it uses there
-    blocks: Mask  # [tenant] the demand cannot run beside it, however much room there is
-
-    def on(self, chosen: Mask) -> "_Tenants":
-        return _Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
-
-
-def _tenants(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -> _Tenants:
-    view, requests = ask.view, ask.view.pods.requests[_asked(ask)]
-    if (taken & (view.pods.groups.codes != 0)).any():
-        return _tenants_of_groups(ask, units, taken, nodes, blocking)
-    slots = view.slots[:, nodes]
-    table = np.where((slots != NO_POD) & taken[slots] & (units.view.where[slots] == nodes), slots, NO_POD)
-    return _Tenants(nodes, table, np.arange(len(view.pods)), requests, blocking)
-
-
-def _tenants_of_groups(ask: Ask, units: Units, taken: Mask, nodes: Ints, blocking: Mask) -> _Tenants:
-    """The slots of the snapshot hold pods: they neither order groups by importance nor keep them whole."""
-    where, width = units.view.where, len(units.priority)
-    rows = np.flatnonzero(taken & np.isin(where, nodes))
-    found, tenant = np.unique(where[rows] * width + units.of_pod[rows], return_inverse=True)
-    node, unit = np.searchsorted(nodes, found // width), found % width
-    room = sums_by_node(ask.view.pods.requests[_asked(ask)][:, rows], tenant, len(found))
-    blocks = np.zeros(len(found), np.bool_)
-    blocks[tenant[blocking[rows]]] = True
-    return _Tenants(nodes, _table(node, units.places(unit), len(nodes)), unit, room, blocks)
-
-
-def _table(node: Ints, place: Ints, nodes: int) -> Ints:
-    """Tenants by node, in the order of their places."""
-    order = np.lexsort((place, node))
-    counts = np.bincount(node, minlength=nodes)
-    slot = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = np.full((int(counts.max(initial=0)), nodes), NO_POD, np.int64)
-    table[slot, node[order]] = order
-    return table
-
-
-def _asked(ask: Ask) -> list[int]:
-    names, wanted = ask.view.axis.names, np.flatnonzero(ask.view.pods.requests[:, ask.pod])
-    return [int(row) for row in wanted if not is_ignored(names[row], ask.profile)]
 
 
 def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
@@ -163,97 +164,75 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
     return blocking
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Guarded:
-    """What budgets have to say of the tenants."""
-
-    in_danger: Mask  # [node of the tenants] a budget would be exceeded if all tenants went
-    allowances: Ints  # [the same] how many disruptions all budgets that select a pod there allow
-    units: Mask  # [unit] whether any budget selects a pod of it
-
-    def on(self, chosen: Mask) -> "_Guarded":
-        return _Guarded(self.in_danger[chosen], self.allowances[chosen], self.units)
-
-
-def _guarded(tenants: _Tenants, takeable: Takeable) -> _Guarded:
-    accounts, units = takeable.accounts, takeable.units
-    in_danger, allowances = np.zeros(len(tenants.nodes), np.bool_), np.zeros(len(tenants.nodes), np.int64)
-    node, stock, going = _going(tenants, takeable)
-    allowed = accounts.allowances()[stock]
-    in_danger[node[going > allowed]] = True
-    np.add.at(allowances, node, allowed)
-    pods = np.zeros(len(units.of_pod), np.bool_)
-    pods[accounts.pods] = True
-    return _Guarded(in_danger, allowances, units.with_any(pods))
-
-
-def _going(tenants: _Tenants, takeable: Takeable) -> tuple[Ints, Ints, Ints]:
-    """How many pods each budget is charged with if all tenants of a node go: node, budget, pods.
-
-    A unit that goes takes its pods on other nodes along, and they are charged too.
-    """
-    units, accounts = takeable.units, takeable.accounts
-    width = max(1, len(accounts.stocks))
-    unit = units.of_pod[accounts.pods]
-    running = unit != NOWHERE
-    share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
-    slot, node = np.nonzero(tenants.table != NO_POD)
-    there = tenants.unit[tenants.table[slot, node]]
-    order = np.argsort(there, kind="stable")
-    first, last = (np.searchsorted(there[order], share // width, side) for side in ("left", "right"))
-    times = last - first
-    entry = np.repeat(first - np.cumsum(times) + times, times) + np.arange(times.sum())
-    pairs, place = np.unique(
-        node[order][entry] * width + np.repeat(share % width, times), return_inverse=True
-    )
-    going = np.bincount(place, np.repeat(pods, times), len(pairs)).astype(np.int64)
-    return pairs // width, pairs % width, going
-
-
-def _contested(tenants: _Tenants, takeable: Takeable) -> Mask:
-    """Nodes with units that kube-scheduler reprieves in another order."""
-    if takeable.rival is None:
-        return np.zeros(len(tenants.nodes), np.bool_)
-    otherwise = takeable.rival.units.kind != takeable.units.kind
-    contested: Mask = ((tenants.table != NO_POD) & otherwise[tenants.unit[tenants.table]]).any(axis=0)
-    return contested
-
-
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _exact(ask: Ask, units: Units, tenants: _Tenants) -> Candidates:
-    """Where only room and ports matter: slot by slot, units that fit are reprieved, on all nodes at once."""
-    left = _left(ask, units, tenants)
-    left += (tenants.room[:, tenants.table] * (tenants.table != NO_POD)).sum(axis=1)
-    victims = np.zeros(tenants.table.shape, np.bool_)
-    for slot, tenant in enumerate(tenants.table):
-        room, there = tenants.room[:, tenant], tenant != NO_POD
-        stays = there & ~tenants.blocks[tenant] & (left >= room).all(axis=0)
-        left -= room * stays
-        victims[slot] = there & ~stays
-    unit, count = tenants.unit[tenants.table], victims.sum(axis=0)
+def _outcomes(
+    tenants: Tenants, left: Ints, question: Question, takeable: Takeable
+) -> tuple[NodeOutcome, ...]:
+    """Which tenants are reprieved by our own order; and by kube-scheduler's, where that is another."""
+    units, policy, rival = takeable.units, question.policy, takeable.rival
+    charges = charges_of(tenants, units, takeable.accounts)
+    ours = reprieved(tenants, charges, left, units.priority[tenants.units])
+    otherwise = _ranked_otherwise(tenants, takeable)
+    contested = charges.in_danger | otherwise
+    is_known = ~charges.beyond & (not question.demand.spares_gangs)
+    if policy.search is SearchMode.UPSTREAM:
+        return (ours.on(is_known & ~contested).without_ceiling(),)
+    if policy.budgets is BudgetCounting.UPSTREAM:
+        is_known &= ~contested
+    if rival is None or not (is_known & contested).any():
+        return (ours.on(is_known),)
+    theirs = charges_of(tenants, units, rival.accounts)
+    is_known &= ~contested | ~(theirs.beyond | _charged_twice(tenants, units, rival.accounts))
+    place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
+    order = first_to_last_in_order(tenants, theirs, place)
+    tried = is_known & contested & differ(tenants, order, first_to_last(tenants, charges))
+    return ours.on(is_known), reprieved_in_turn(tenants, charges, left, order).on(tried)
+
+
+def _ranked_otherwise(tenants: Tenants, takeable: Takeable) -> Mask:
+    """[node] whether kube-scheduler has another order of importance for one of the tenants."""
+    if takeable.rival is None:
+        return np.zeros(len(tenants.nodes), np.bool_)
+    otherwise = takeable.rival.units.kind != takeable.units.kind
+    contested: Mask = (tenants.there & otherwise[tenants.units]).any(axis=0)
+    return contested
+
+
+def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:
+    """[node] whether a pod of a tenant is charged to several budgets: then the order of its pods matters."""
+    twice = np.zeros(len(units.of_pod), np.bool_)
+    twice[accounts.pods[1:][accounts.pods[1:] == accounts.pods[:-1]]] = True
+    found: Mask = np.logical_or.reduce(tenants.there & units.with_any(twice)[tenants.units], axis=0)
+    return found
+
+
+def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
+    unit, count = tenants.units[:, outcome.nodes], outcome.victims.sum(axis=0)
     return Candidates(
-        nodes=tenants.nodes,
+        nodes=tenants.nodes[outcome.nodes],
         priority=units.priority[unit],
         size=units.size[unit],
         start=units.start[unit],
-        possible=victims,
-        certain=victims,
+        possible=outcome.victims,
+        certain=outcome.victims,
         fewest=count,
-        ceiling=np.full(len(tenants.nodes), -np.inf),
-        within_budgets=count,
+        ceiling=np.full(len(count), -np.inf),
+        within_budgets=count - outcome.broken,
     )
 
 
-def _bounded(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Candidates:
+def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
-    there, unit = tenants.table != NO_POD, tenants.unit[tenants.table]
+    there, unit, units = tenants.there, tenants.units, takeable.units
     blocks = there & tenants.blocks[tenants.table]
     room = tenants.room[:, tenants.table] * there
-    left = _left(ask, units, tenants)
     priority = units.priority[unit]
     lowest = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    guarded = np.zeros(len(units.of_pod), np.bool_)
+    guarded[takeable.accounts.pods] = True
+    charges = charges_of(tenants, units, takeable.accounts)
     return Candidates(
         nodes=tenants.nodes,
         priority=priority,
@@ -263,15 +242,14 @@ def _bounded(ask: Ask, units: Units, tenants: _Tenants, guarded: _Guarded) -> Ca
         certain=blocks,
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
-        within_budgets=(there & ~guarded.units[unit]).sum(axis=0) + guarded.allowances,
+        within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
     )
 
 
-def _left(ask: Ask, units: Units, tenants: _Tenants) -> Ints:
+def _left(ask: Ask, units: Units) -> Ints:
     """[requested resource, node] what would be left if the demand came and no tenant went."""
-    base, asked = units.view, _asked(ask)
-    room = (base.allocatable - base.requested)[asked][:, tenants.nodes]
-    left: Ints = room - base.pods.requests[asked][:, [ask.pod]]
+    base, wanted = units.view, asked(ask)
+    left: Ints = (base.allocatable - base.requested)[wanted] - base.pods.requests[wanted][:, [ask.pod]]
     return left
 
 

@@ -14,6 +14,7 @@ from reprieve.preemption.budgets import Stock, stocks
 from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.ranking import RANKING, Criterion
 from reprieve.preemption.units import Units, pods_and_groups
@@ -65,6 +66,7 @@ class Policy:
     measures_disturbance: bool = False  # of plans that other searches make, too
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
     improving: Callable[[Units], Improve] = at_once  # how LEAST_DISTURBANCE goes on from its first plan
+    deferral: Deferral | None = None  # what is known of plans that are improved between two decisions
     # How many seconds a plan may be improved beside the decision, before it is carried out. None: it is
     # improved while it is made.
     patience: float | None = None

@@ -1,5 +1,6 @@
 """What a search is asked, and what it works on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from reprieve.model.columns import Ints, Mask
@@ -75,4 +76,5 @@ class Takeable:
     accounts: Accounts
     matter: Mask  # [pod] it may matter to the demand beyond the room and the ports that it uses
     rival: Rival | None = None  # None where kube-scheduler would do the same
-    lost_work: Ints | None = None  # [unit] see ``least_disturbance.lost_work``; None: it does not count
+    # [unit] of some units, see ``least_disturbance.lost_work``; None: it does not count
+    lost_work: Callable[[Mask], Ints] | None = None

@@ -1,18 +1,18 @@
 """Which units can stay although the demand comes? They are put back one by one, if the demand still fits.
 
 The placement of the demand is fixed. Most units matter to it only by the room and the ports that they use,
-and the sums of the nodes in use tell whether enough is left; for others all constraints are checked again.
+and the sums of the nodes in use tell whether enough is left. For others pods are counted by topology domain;
+where that does not tell enough, all constraints are checked again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import Snapshot
-from reprieve.model.whatif import moved, without
+from reprieve.model.whatif import moved
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask, Demand
@@ -20,27 +20,9 @@ from reprieve.placement.place import Placement, survey
 from reprieve.placement.profile import Profile
 from reprieve.placement.spread_rules import rules_of
 from reprieve.placement.taking import with_taken
+from reprieve.preemption.domain_counts import DomainCounts, are_enough
+from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """The demand where it was placed."""
-
-    demand: Demand
-    placement: Placement
-    profile: Profile
-    base: Snapshot  # with every pod where it runs
-    gone: Ints  # pods (rows) that may have to be evicted
-
-    @property
-    def view(self) -> Snapshot:
-        """Without them."""
-        return without(self.base, self.gone)
-
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """The pods of the demand that have a node, and which."""
-        return ((self.demand.pods[i], self.placement.nodes[i]) for i in self.placement.turns)
 
 
 class Trial(Protocol):
@@ -165,8 +147,9 @@ class WhereItMatters:
     """Checks room and ports for every unit, and the other constraints only for units that matter to them."""
 
     def __init__(self, settled: Settled, matter: Mask) -> None:
-        self._matter = matter
-        self._room, self._rest = RoomAndPorts(settled), EveryConstraint(settled)
+        self._matter, self._room = matter, RoomAndPorts(settled)
+        counts = DomainCounts(settled) if are_enough(settled) else None
+        self._rest = counts if counts is not None and counts.hold else EveryConstraint(settled)
 
     def put_back(self, unit: Unit) -> bool:
         if self._matter[list(unit.pods)].any() and not (self._room.fits(unit) and self._rest.put_back(unit)):

@@ -5,8 +5,9 @@ is, which may be preempted and by which criteria a plan wins is the policy's bus
 """
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +16,10 @@ from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import (
-    Stock,
+    Accounts,
     accounts,
-    stocks_as_upstream,
+    as_upstream,
+    stocks,
     unaffordable,
 )
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
@@ -71,7 +73,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     if Disturbance.LOST_WORK in costs.order:
         costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
     if Disturbance.CASCADE in costs.order:
-        costs = replace(costs, cascade=cascades(question, units, plan.victims))
+        costs = replace(costs, cascade=cascades(question, units, np.array(numbers, np.int64)))
     return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 
@@ -81,7 +83,8 @@ def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -
         return []
     takeable, policy = takeable_of(question, units, allowed), question.policy
     if question.disturbs_least and policy.counts_lost_work:
-        takeable = replace(takeable, lost_work=lost_work(units, allowed, now, policy.lost_work_cap))
+        measure = partial(lost_work, units, now=now, cap=policy.lost_work_cap)
+        takeable = replace(takeable, lost_work=measure)
     return _plans_that_may_win(question, takeable)
 
 
@@ -89,10 +92,10 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
     """Plans for one domain after the other, until no domain that is left can have one of the best."""
     plans: list[Plan] = []
     ranks: list[Rank] = []
-    for domain, at_least, by_room in prospects(question, takeable):
-        if len(ranks) >= question.most and at_least > ranks[question.most - 1]:
+    for prospect in prospects(question, takeable):
+        if len(ranks) >= question.most and prospect.at_least > ranks[question.most - 1]:
             break
-        plan = plan_in(domain, question, takeable, by_room=by_room)
+        plan = prospect.plan(question, takeable)
         if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
             insort(ranks, rank(plan, question.ranking))
@@ -114,15 +117,17 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     if question.policy.breaks_no_budget:
         allowed = allowed & ~unaffordable(budgets, units)
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    return Takeable(units, allowed, accounts(budgets), matter, _rival(question, units, budgets))
+    ours = accounts(budgets)
+    return Takeable(units, allowed, ours, matter, _rival(question, units, ours))
 
 
-def _rival(question: Question, units: Units, budgets: Sequence[Stock]) -> Rival | None:
+def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is SearchMode.UPSTREAM or not (budgets or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (ours.stocks or goes_alone.any()):
         return None
-    return Rival(units.ranking_members_as_groups(), accounts(stocks_as_upstream(view)))
+    theirs = as_upstream(ours.stocks if question.policy.stocks is stocks else stocks(view), view)
+    return Rival(units.ranking_members_as_groups(), ours if theirs is ours.stocks else accounts(theirs))
 
 
 # --- why not -------------------------------------------------------------------------------------
@@ -186,6 +191,12 @@ class Prospect(NamedTuple):
     domain: Domain
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
+    known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    def plan(self, question: Question, takeable: Takeable) -> Plan | None:
+        if self.known is not None:
+            return self.known()
+        return plan_in(self.domain, question, takeable, by_room=self.by_room)
 
 
 def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
@@ -203,7 +214,7 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
     if is_one and not (is_group and wide_only):
         curable = _curable_nodes(question, takeable)
-        yield from (Prospect(_node(nodes, row), at_least, by_room) for row, at_least, by_room in curable)
+        yield from (Prospect(_node(nodes, one.node), *one[1:]) for one in curable)
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:

@@ -54,19 +54,25 @@ class Units:
         """The units, the most important first. There may be as many as pods."""
         names = self.names(numbers)
         order = self._order(numbers, names)
-        numbers = numbers[order]
+        return self._made(numbers[order], [names[place] for place in order.tolist()])
+
+    def made(self, numbers: Ints) -> list[Unit]:
+        """The units, in the order of their numbers here."""
+        return self._made(numbers, self.names(numbers))
+
+    def _made(self, numbers: Ints, names: list[str]) -> list[Unit]:
         groups = self._members(numbers[numbers >= len(self.view.pods)])
-        columns = (self.priority[numbers].tolist(), self.start[numbers].tolist(), order.tolist())
+        columns = (numbers.tolist(), names, self.priority[numbers].tolist(), self.start[numbers].tolist())
         return [
             Unit(
-                names[place],
+                name,
                 UnitKind(int(self.kind[number])) if number in groups else UnitKind.POD,
                 priority,
                 start,
                 tuple(groups[number]) if number in groups else (number,),
                 number,
             )
-            for number, priority, start, place in zip(numbers.tolist(), *columns, strict=True)
+            for number, name, priority, start in zip(*columns, strict=True)
         ]
 
     def _members(self, groups: Ints) -> dict[int, list[int]]:

@@ -60,6 +60,7 @@ def _named(decision: Decision) -> Iterator[Named]:
         yield _kind_and_namespace(victim.unit)
         yield from ((BUDGET, _namespace(budget)) for budget in victim.budgets)
     yield from (_kind_and_namespace(spared.unit) for spared in room.spared)
+    yield from (_kind_and_namespace(unit) for loser in room.losers for unit in loser.units)
     yield from ((BUDGET, _namespace(one.budget)) for one in room.exceeded)
 
 
@@ -97,6 +98,9 @@ def _preemption(room: Preemption | None, may_get: MayGet, *, shows_demand: bool)
         victims=tuple(_victim(victim, may_get, shows_demand=shows_demand) for victim in room.victims),
         spared=tuple(_spared(spared, may_get) for spared in room.spared),
         exceeded=tuple(replace(one, budget=_budget(one.budget, may_get)) for one in room.exceeded),
+        losers=tuple(
+            replace(loser, units=tuple(_unit(unit, may_get) for unit in loser.units)) for loser in room.losers
+        ),
     )
 
 

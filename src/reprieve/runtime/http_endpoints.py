@@ -97,7 +97,7 @@ def _handler(path: str, endpoint: Endpoint) -> Handler:
 
 def _authorized(handler: Handler, authorize: Authorize) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        denial = await authorize(_client(request), request.path)
+        denial = await authorize(client_of(request), request.path)
         if denial is None:
             return await handler(request)
         status, sentence = denial
@@ -122,7 +122,7 @@ def _reader(endpoint: ReaderEndpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         try:
             async with asyncio.timeout(_CONTENT_SECONDS):
-                body = await endpoint.content(_client(request), request.query)
+                body = await endpoint.content(client_of(request), request.query)
         except TimeoutError:
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=_BLOCKED)
         except ValueError as error:
@@ -132,7 +132,7 @@ def _reader(endpoint: ReaderEndpoint) -> Handler:
     return handle
 
 
-def _client(request: web.Request) -> HttpClient:
+def client_of(request: web.Request) -> HttpClient:
     transport = request.transport
     connection = transport.get_extra_info("ssl_object") if transport is not None else None
     return HttpClient(_token(request), connection)

@@ -1,10 +1,11 @@
 """Has plans improved beside the loop: one request after the other, and each is answered by its end.
 
 Where the solver runs is not known here. A request that is not answered in time is answered without a plan.
+The search of a request that has become moot ends, without an answer.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Protocol
 
 from reprieve.model.events import PlanImproved
@@ -49,19 +50,28 @@ class Improver:
         self._solver = solver
         self._deliver = deliver
         self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by the id of the request
 
     def submit(self, request: ImprovePlan) -> None:
         """Returns at once."""
-        task = asyncio.create_task(self._improve(request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._tasks[request.id] = asyncio.create_task(self._improve(request))
+        task.add_done_callback(lambda _: self._tasks.pop(request.id, None))
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._tasks)
+
+    def keep(self, ids: Container[str]) -> None:
+        """All other requests are moot: their searches end, and they are not answered."""
+        for task in [task for request, task in self._tasks.items() if request not in ids]:
+            task.cancel()
 
     async def close(self) -> None:
         """No answer is delivered any more."""
-        for task in self._tasks:
+        tasks = list(self._tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._solver.close()
 
     async def _improve(self, request: ImprovePlan) -> None:

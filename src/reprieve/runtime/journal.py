@@ -144,6 +144,9 @@ class Journaled:
     def next_time(self) -> float | None:
         return self._machine.next_time()
 
+    def improving(self) -> frozenset[str]:
+        return self._machine.improving()
+
 
 def _files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob(f"*{_SUFFIX}") if path.stem.isdigit())
@@ -156,14 +159,37 @@ def _number(path: Path) -> int:
 # --- reading -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class JournalPosition:
+    """A place between two lines: in the file of this number, after so many bytes and lines."""
+
+    file: int
+    offset: int
+    line: int
+
+
 def entries(directory: Path) -> Iterator[Entry]:
     """Every line, the oldest first; raises JournalError at one that cannot be read.
 
     A last line that is not whole is left out: the process ended while it wrote it.
     """
+    return (entry for _, entry in located_entries(directory))
+
+
+def located_entries(
+    directory: Path, start: JournalPosition | None = None
+) -> Iterator[tuple[JournalPosition, Entry]]:
+    """The same from a position on, each with the position after it; its file must still be there."""
     cut: Path | None = None
-    for path in _found(directory):
-        for number, line in _lines(path):
+    files = _found(directory)
+    if start is not None and start.file < _number(files[0]):
+        raise JournalError(f"{directory}: file {start.file} of the journal was removed while it was read")
+    for path in files:
+        if start is not None and _number(path) < start.file:
+            continue
+        begin = start if start is not None and _number(path) == start.file else _beginning(path)
+        offset = begin.offset
+        for number, line in _lines(path, begin):
             if not line.endswith(b"\n"):
                 cut = path
                 break
@@ -171,7 +197,8 @@ def entries(directory: Path) -> Iterator[Entry]:
             if cut is not None and not isinstance(found, Began):
                 raise JournalError(f"{cut}: the last line is not whole, and {path.name} goes on after it")
             cut = None
-            yield found
+            offset += len(line)
+            yield JournalPosition(_number(path), offset, number), found
 
 
 def results(directory: Path) -> Iterator[Asked | Recorded]:
@@ -180,7 +207,7 @@ def results(directory: Path) -> Iterator[Asked | Recorded]:
     As ``entries``, but events are not decoded: most of a journal is events.
     """
     for path in _found(directory):
-        for number, line in _lines(path):
+        for number, line in _lines(path, _beginning(path)):
             if lines.has_events(line) or not line.endswith(b"\n"):
                 continue
             found = _entry(path, number, line)
@@ -201,10 +228,15 @@ def _found(directory: Path) -> list[Path]:
     return found
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _beginning(path: Path) -> JournalPosition:
+    return JournalPosition(_number(path), 0, 0)
+
+
+def _lines(path: Path, begin: JournalPosition) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
-            yield from enumerate(file, start=1)
+            file.seek(begin.offset)
+            yield from enumerate(file, start=begin.line + 1)
     except OSError as error:
         raise JournalError(f"{path}: cannot be read: {_reason(error)}") from error
 

@@ -95,6 +95,7 @@ class Loop:
         self._arrived.clear()
         self._performer.submit(self._scheduler.observe(events, self._clock()))
         self._log_failures()
+        self._end_moot_searches()
         if not self._knows_all and Synced() in events:
             self._knows_all = True
             # Most objects stay: the garbage collector need not traverse them again and again.
@@ -114,9 +115,15 @@ class Loop:
             self._performer.submit(decided.effects)
             if decided.improve is not None:
                 self._improver.submit(decided.improve)
+            self._end_moot_searches()
             if self._clock() >= until:
                 break
         return True
+
+    def _end_moot_searches(self) -> None:
+        """The demand is gone, was placed or was planned anew: the solver is free for the next one."""
+        if self._improver.is_busy:
+            self._improver.keep(self._scheduler.improving())
 
     def _log_failures(self) -> None:
         for failure in self._scheduler.failures():

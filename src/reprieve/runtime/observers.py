@@ -30,6 +30,9 @@ class Machine(Protocol):
 
     def next_time(self) -> float | None: ...
 
+    def improving(self) -> frozenset[str]:
+        """The requests for a better plan whose answers are still of use, by their ids."""
+
 
 class SchedulerObserver(Protocol):
     def observed(self, events: Sequence[Event], effects: Sequence[Effect], now: float) -> None:
@@ -86,3 +89,6 @@ class ObservedScheduler:
 
     def next_time(self) -> float | None:
         return self._machine.next_time()
+
+    def improving(self) -> frozenset[str]:
+        return self._machine.improving()

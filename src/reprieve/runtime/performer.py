@@ -6,8 +6,7 @@ into the status of one object are one write.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -103,40 +102,35 @@ class Performer:
 
     async def _attempted(self, order: Order) -> tuple[Answer, bool]:
         """The last answer, and whether any was lost."""
-        pauses = [self._limits.first_pause * 2**i for i in range(self._limits.attempts - 1)]
         answer = await self._try(order)
         lost = isinstance(answer, Lost)
-        for pause in pauses:
+        for repetition in range(self._limits.attempts - 1):
             if isinstance(answer, Succeeded) or (isinstance(answer, Refused) and not answer.again):
                 break
-            await asyncio.sleep(pause)
+            await asyncio.sleep(self._limits.first_pause * 2**repetition)
             answer = await self._try(order)
             lost |= isinstance(answer, Lost)
         return answer, lost
 
-    @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
-        """A call that hangs gives its place back: as many such calls as places would stop all others."""
+    async def _try(self, order: Order) -> Answer:
+        """An attempt takes a place; a call that pauses before the next attempt holds none.
+
+        A call that hangs gives its place back: as many such calls as places would stop all others.
+        """
         await self._places.acquire()
         place = _Place(self._places)
         hanging = asyncio.get_running_loop().call_later(self._limits.place_seconds, place.give_back)
         try:
-            yield
+            async with asyncio.timeout(self._limits.seconds_per_attempt):
+                return await self._cluster.perform(order)
+        except TimeoutError:
+            return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
+        except Exception as error:  # every effect must end, and this one may have happened
+            log_mishap(f"{type(order).__name__} of {order.target}", error)
+            return Lost(str(error) or type(error).__name__)
         finally:
             hanging.cancel()
             place.give_back()
-
-    async def _try(self, order: Order) -> Answer:
-        """An attempt takes a place; a call that pauses before the next attempt holds none."""
-        async with self._place():
-            try:
-                async with asyncio.timeout(self._limits.seconds_per_attempt):
-                    return await self._cluster.perform(order)
-            except TimeoutError:
-                return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
-            except Exception as error:  # every effect must end, and this one may have happened
-                log_mishap(f"{type(order).__name__} of {order.target}", error)
-                return Lost(str(error) or type(error).__name__)
 
 
 def _ended(effect: Effect, answer: Answer, *, lost: bool) -> Done | Failed | Unknown:

@@ -33,13 +33,17 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class PlanCourse:
-    """How far the plan of a decision got. ``used``, ``wasted``: UIDs of evicted pods, once that is known."""
+    """How far the plan of a decision got. ``used``, ``wasted``: UIDs of evicted pods, once that is known.
+
+    ``reached``: the stages so far, each with its time.
+    """
 
     stage: str
     end: EndReason | None = None
     ended_at: float | None = None
     used: tuple[str, ...] = ()
     wasted: tuple[str, ...] = ()
+    reached: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class RecentDecisions:
                 continue
             entry = self._preempting.get(record.decision)
             if entry is not None:
-                entry.plan = _course(entry.plan, record)
+                entry.plan = course_after(entry.plan, record)
                 entry.revision = self._next_revision()
 
     def after(self, revision: int = 0, limit: int | None = None) -> Iterator[KeptDecision]:
@@ -162,15 +166,15 @@ def remember(kept: RecentDecisions, results: Iterable[Asked | Recorded]) -> None
                 pass
 
 
-def _course(
+def course_after(
     known: PlanCourse | None, record: PlanOpened | StageReached | PlanEnded | VictimsJudged
 ) -> PlanCourse:
     course = known or PlanCourse("nominated")
     match record:
-        case PlanOpened():
-            return course
-        case StageReached(stage=stage):
-            return replace(course, stage=stage.value)
+        case PlanOpened(at=at):
+            return replace(course, reached=((course.stage, at),))
+        case StageReached(stage=stage, at=at):
+            return replace(course, stage=stage.value, reached=(*course.reached, (stage.value, at)))
         case PlanEnded(reason=reason, stage=stage, at=at):
             return replace(course, stage=stage.value, end=reason, ended_at=at)
         case VictimsJudged(used=used, wasted=wasted):

@@ -101,7 +101,8 @@ def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool 
 
 def _not_in_the_way(state: State, pod: Target, now: float) -> Iterator[Effect]:
     """A pod that came back is not evicted any more for the room that it was to have."""
-    evicted = any(handover.is_settling and pod in handover.victims for _, handover in state.plans)
+    plans = state.plans.concerned(pod)
+    evicted = any(handover.is_settling and pod in handover.victims for _, handover in plans)
     if evicted or pod in state.ledger.unit_evictions:
         yield from gives_no_room(state, pod, now)
         yield unmark(pod)

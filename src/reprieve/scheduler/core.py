@@ -48,6 +48,7 @@ from reprieve.scheduler import (
     deciding,
     enqueueing,
     eviction_counting,
+    group_marks,
     plan_driver,
     toleration_changes,
     unit_driver,
@@ -66,6 +67,8 @@ from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
+
+_MOST_PASSED = 100  # demands in a row that are refused as before, so that events are not kept waiting
 
 
 class Scheduler:
@@ -88,7 +91,6 @@ class Scheduler:
         state.notice(now)
         state.plan_log.begin_step()
         state.failures.clear()
-        state.refused = None
         effects: list[Effect] = []
         for event in state.set_aside.due(now) if state.set_aside else ():
             self._attempt(event, effects, now)
@@ -101,12 +103,17 @@ class Scheduler:
         effects.extend(unknown_outcomes.taken_up(state, now))
         if len(state.ledger.unit_evictions):
             effects.extend(unit_driver.tried_again(state, now))
+        if len(state.ledger.open_marks):
+            effects.extend(group_marks.closing(state, now))
         effects.extend(plan_driver.swept(state, now))
         effects.extend(enqueueing.holds_changed(state, now))
         effects.extend(enqueueing.late_gangs(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(enqueueing.groups_looked_at(state, now))
         state.world.write_columns()  # now, so that no decision pays for what was observed before it
+        state.columns.write(state.world)
+        if not state.queue:
+            state.refusals.clear()  # no demand is left for which they could matter
         sent = plan_driver.without_vain_evictions(state, effects, now)
         return list(eviction_counting.naming_workloads(state, sent))
 
@@ -240,6 +247,10 @@ class Scheduler:
         """When something is to be done even if nothing happens."""
         return self._state.next_time()
 
+    def improving(self) -> frozenset[str]:
+        """The requests for a better plan whose answers are still of use, by their ids."""
+        return self._state.improvements.awaited()
+
     def records(self) -> tuple[PlanRecord, ...]:
         """What happened to plans in the last ``observe`` or ``decide``."""
         return self._state.plan_log.records
@@ -296,9 +307,13 @@ class Scheduler:
         if not state.synced:
             return None
         state.notice(now)
+        passed = 0
         while (key := state.queue.pop(now)) is not None:
             self._current = key
             found = self._requester(key, now)
+            if isinstance(found, Requester) and passed < _MOST_PASSED and self._passes_over(found, now):
+                passed += 1
+                continue
             decided = self._decide(found, now) if isinstance(found, Requester) else None
             self._current = None
             if decided is not None:
@@ -323,6 +338,15 @@ class Scheduler:
         failure = SchedulerFailure(_target(key), error, self._state.queue.set_aside(key, now))
         self._state.failures.append(failure)
         return failure
+
+    def _passes_over(self, requester: Requester, now: float) -> bool:
+        """Whether a demand is refused as before, and there is nothing to report."""
+        try:
+            passes = deciding.is_refused_as_before(self._state, requester, now)
+        except Exception:  # the decision meets it as well, and contains it
+            return False
+        self._state.world.version += passes
+        return passes
 
     def _decide(self, requester: Requester, now: float) -> Decided:
         state = self._state

@@ -1,16 +1,19 @@
 """The context of a demand as things stand now: from all that the scheduler remembers, what matters for it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.placement.demand import Demand, Promised
+from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
-from reprieve.scheduler.targets import pod_target, rows_of
+from reprieve.scheduler.targets import pod_target, rows_of, target_at
 
 
 def context_of(state: State, requester: Requester, now: float) -> DecisionContext:
@@ -26,8 +29,8 @@ def context_of(state: State, requester: Requester, now: float) -> DecisionContex
         view,
         profile,
         _promised(state, view, demand),
-        in_flight=_in_flight(view, state.plans.victims_in_flight()),
-        charged=_in_flight(view, state.charged_victims()),
+        in_flight=_not_leaving(view, state.columns.in_flight(state.world)),
+        charged=_not_leaving(view, state.columns.charged(state.world)),
         stuck=_stuck(state, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now))),
         later=_later(state, view, demand, own),
@@ -44,14 +47,27 @@ def _with_evictions(state: State, now: float) -> Snapshot:
 
 def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     """Room that is reserved for other demands of equal or higher priority."""
-    pods, nodes = [], []
-    for nomination in state.ledger.nominations:
-        target = nomination.pod
-        row, node = view.pods.rows[target.namespace, target.name], view.nodes.rows.get(nomination.node)
-        if node is not None and row not in demand.pods and _priority(state, target) >= demand.priority:
-            pods.append(row)
-            nodes.append(node)
-    return Promised(tuple(pods), tuple(nodes))
+    room = state.columns.reserved(state.world)
+    if not len(room.pods):
+        return NOTHING_PROMISED
+    others = _priorities(state, view, room.pods) >= demand.priority
+    others &= ~np.isin(room.pods, demand.pods)
+    return Promised(room.pods[others], room.nodes[others]) if others.any() else NOTHING_PROMISED
+
+
+def _priorities(state: State, view: Snapshot, pods: Ints) -> Ints:
+    """Of the demands that waiting pods are part of: a group's counts for all of its pods."""
+    found: Ints = view.pods.priority[pods].copy()
+    groups = view.pods.groups
+    codes = groups.codes[pods]
+    for code in np.unique(codes).tolist():
+        if groups.things[code] is None:
+            continue
+        same = codes == code
+        demand = state.ledger.parts[target_at(view, int(pods[same.argmax()]))]
+        if demand.kind.is_of_groups:
+            found[same] = priority_of(state.world, demand, state.settings.group_rules)
+    return found
 
 
 def _priority(state: State, pod: Target) -> int:
@@ -88,7 +104,6 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
     return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _in_flight(view: Snapshot, victims: Iterable[Target]) -> tuple[int, ...]:
+def _not_leaving(view: Snapshot, victims: Mask) -> Ints:
     """Victims whose deletion the cluster does not show yet."""
-    rows = sorted(rows_of(view, victims))
-    return tuple(r for r in rows if view.where[r] != NOWHERE and not view.pods.terminating[r])
+    return np.flatnonzero(victims & (view.where != NOWHERE) & ~view.pods.terminating)

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.formatting import counted
 from reprieve.model.shape import CompiledPod
@@ -59,9 +61,11 @@ from reprieve.scheduler.toleration_changes import orphans
 
 
 def decide(state: State, requester: Requester, now: float) -> Decided:
-    before, state.refused = state.refused, None
-    if before is not None and before.decision.at == now and _is_equivalent(state, requester, before):
-        return _refused_again(state, requester, before, now)
+    remembered = _remembered_refusal(state, requester, now)
+    if remembered is not None:
+        refused, is_exact = remembered
+        if (is_exact and not refused.names_others(requester)) or _was_told(state, requester, refused):
+            return _refused_again(state, requester, refused, now)
     if _is_victim(state, requester):
         return _gives_way(state, requester, now)
     context = context_of(state, requester, now)
@@ -76,6 +80,15 @@ def decide(state: State, requester: Requester, now: float) -> Decided:
         return decided  # nothing is called off for a plan that may not be the one
     taken = tuple(_crowd_out(state, requester, set(decided.decision.nodes), now))
     return replace(decided, effects=(*decided.effects, *taken)) if taken else decided
+
+
+def is_refused_as_before(state: State, requester: Requester, now: float) -> bool:
+    """Whether a remembered refusal holds for a demand that was told so: then it goes on waiting."""
+    remembered = _remembered_refusal(state, requester, now)
+    if remembered is None or not _was_told(state, requester, remembered[0]):
+        return False
+    _goes_on_waiting(state, requester, remembered[0], now)
+    return True
 
 
 def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
@@ -101,7 +114,7 @@ def failed(state: State, requester: Requester, error: Exception, now: float) -> 
 
 def _is_victim(state: State, requester: Requester) -> bool:
     """Whether a pod that waits for a resize is about to be evicted."""
-    return isinstance(requester, WaitingResize) and requester.target in state.plans.victims_in_flight()
+    return isinstance(requester, WaitingResize) and state.plans.is_in_flight(requester.target)
 
 
 def _gives_way(state: State, requester: Requester, now: float) -> Decided:
@@ -114,24 +127,49 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
 
-def _is_equivalent(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
-    """A demand with a plan, or with reserved room, is not like one that has neither."""
-    nominated = requester.target in state.ledger.nominations
-    key = requester.key
-    is_new = state.plans.of(key) is None and state.improvements.of(key) is None and not nominated
-    return is_new and equivalence_key_of(requester) == refused.equivalence_key
+def _remembered_refusal(
+    state: State, requester: Requester, now: float
+) -> tuple[RememberedRefusal, bool] | None:
+    """The refusal of an equivalent demand, if it holds for this one; and whether what it says is exact.
+
+    A demand with a plan, with reserved room, or that may not preempt for now, is not like one without.
+    """
+    if not len(state.refusals):
+        return None
+    key = equivalence_key_of(requester)
+    found = state.refusals.of(key, state.stamp(), now) if key is not None else None
+    return found if found is not None and _is_new(state, requester, now) else None
+
+
+def _is_new(state: State, requester: Requester, now: float) -> bool:
+    if state.plans.of(requester.key) is not None or state.improvements.of(requester.key) is not None:
+        return False
+    pods = [pod_target(pod.pod) for pod in requester.pods]
+    nominated = any(pod in state.ledger.nominations for pod in pods)
+    return not nominated and state.preemption_backoff.until(pods, now) is None
+
+
+def _was_told(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
+    """Whether all of its pods, and its groups, say what they would be told."""
+    text, reporter = refused.text_for(requester), state.reporter
+    if not all(reporter.has_reported(pod_target(pod.pod), text) for pod in requester.pods):
+        return False
+    groups = requester.tree.leaves() if isinstance(requester, WaitingGroup) else ()
+    return all(
+        reporter.is_scheduled(group) or reporter.has_reported(group_target(group), text) for group in groups
+    )
 
 
 def _refused_again(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
-    decision = refused.decision_for(requester.target, _id(state, requester, now))
-    state.queue.wait(requester.key, refused.helps, now)
-    return _reported(state, requester, replace(refused, decision=decision), now)
+    decision = refused.decision_for(requester, _id(state, requester, now), now)
+    _goes_on_waiting(state, requester, refused, now)
+    return Decided(decision, tuple(state.report(requester, decision.text)))
 
 
 def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: float) -> Iterator[Effect]:
     """A demand of lower priority that waits for room on these nodes plans anew, if its plan holds no more."""
-    for key, handover in state.plans:
-        if key == requester.key or not any(node in nodes for _, node in handover.places):
+    for key, handover in state.plans.at(nodes):
+        if key == requester.key:
             continue
         other = state.requester(key)
         if not isinstance(other, Requester) or other.priority >= requester.priority:
@@ -231,7 +269,9 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         return _goes_on_improving(state, requester, improving, helps, now)
     withdrawn = call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
     patience = policy.patience if policy is not None else None
-    deferral = Deferral(patience or 0.0, improving.found or () if improving is not None else ())
+    deferral = Deferral(patience or 0.0)
+    if improving is not None:
+        deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
@@ -245,11 +285,13 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if weighed.plans:
         decided = _opened(state, context, found, weighed, now)
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
+    decision = _refused(state, context, found, weighed, now)
     held = weighed.refusal is not None and bool(weighed.refusal.held)
-    key = equivalence_key_of(requester) if context.restrained is None else None
-    refused = RememberedRefusal(key, _refused(state, context, found, weighed, now), helps, held)
-    decided = _reported(state, requester, refused, now)
-    return replace(decided, effects=(*withdrawn, *decided.effects))
+    refused = RememberedRefusal(requester, decision, helps, about_tolerations=held, lasts=improving is None)
+    moment = _awaits_moment(state, requester, refused, now)
+    if context.restrained is None and decision.unproved is None:
+        state.refusals.remember(refused, state.stamp(), moment)
+    return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
 
 def _helping(requester: Requester, codes: Collection[Code], policy: Policy | None) -> frozenset[Change]:
@@ -288,14 +330,21 @@ def _eviction(requester: Requester, weighed: Weighed, now: float) -> Eviction | 
     return eviction_of(weighed.refusal, weighed.question, now) if weighed.refusal is not None else None
 
 
-def _reported(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> Decided:
+def _goes_on_waiting(state: State, requester: Requester, refused: RememberedRefusal, now: float) -> None:
+    state.queue.wait(requester.key, refused.helps, now)
+    _awaits_moment(state, requester, refused, now)
+
+
+def _awaits_moment(
+    state: State, requester: Requester, refused: RememberedRefusal, now: float
+) -> float | None:
+    """No backoff makes it miss the moment at which more pods may be evicted; None if there is none."""
     moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
     moment = min((moment for moment in moments if moment is not None), default=None)
     if refused.about_tolerations or moment is not None:
         changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
         state.queue.expect(requester.key, changes, moment, now)
-    state.refused = refused if refused.equivalence_key is not None else None
-    return Decided(refused.decision, tuple(state.report(requester, refused.decision.text)))
+    return moment
 
 
 # --- and a plan is improved before it is opened --------------------------------------------------
@@ -305,7 +354,9 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
     """The policy by which no solver runs in the decision, unless it shall."""
     if policy is None or policy.patience is None:
         return policy
-    return replace(policy, improving=deferral.improving if policy.patience else not_at_all)
+    if not policy.patience:
+        return replace(policy, improving=not_at_all)
+    return replace(policy, improving=deferral.improving, deferral=deferral)
 
 
 def _first_decision(
@@ -324,7 +375,7 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
     for pod, node in decision.places if requester.nominates else ():
         state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
     until = decision.at + deferral.patience
-    improving = Improving(decision.id, until, decision.places, decision.preemption)
+    improving = Improving(decision.id, until, decision.places, decision.preemption, deferral.noted)
     state.improvements.begin(requester.key, improving)
     state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
     request = ImprovePlan(
@@ -405,11 +456,7 @@ def _handover(
     requester, view = context.requester, context.view
     victims = tuple(pod for pod in going if not state.is_preparing(pod))
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
-    # Only pods under a budget: every open plan keeps its own, and there may be many of both.
-    stocks = policy.stocks(view) if policy is not None and context.charged else ()
-    paid = frozenset(
-        target_at(view, row) for row in context.charged if any(stock.pods[row] for stock in stocks)
-    )
+    paid = _charged_to_budgets(context, policy) if policy is not None else frozenset()
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
     return Handover(
         id=decision.id,
@@ -425,6 +472,15 @@ def _handover(
         nominates=requester.nominates,
         apart=len(decision.places) > 1 and not requester.is_starting,
     )
+
+
+def _charged_to_budgets(context: DecisionContext, policy: Policy) -> frozenset[Target]:
+    """Only pods under a budget: every open plan keeps its own, and there may be many of both."""
+    stocks = policy.stocks(context.view) if len(context.charged) else ()
+    if not stocks:
+        return frozenset()
+    guarded = np.logical_or.reduce([stock.pods[context.charged] for stock in stocks])
+    return frozenset(target_at(context.view, row) for row in context.charged[guarded].tolist())
 
 
 def _disturbed(state: State, decision: str, victims: Sequence[Target], now: float) -> Iterator[Effect]:

@@ -24,10 +24,8 @@ class DecisionContext:
     view: Snapshot
     profile: Profile
     promised: Promised  # room that is reserved for other demands
-    in_flight: tuple[int, ...] = ()  # victims of other plans, and pods that an earlier run of ours has marked
-    charged: tuple[
-        int, ...
-    ] = ()  # those of them that budgets count as disrupted: a mark alone may be cleared
+    in_flight: Ints  # victims of other plans, and pods that an earlier run of ours has marked
+    charged: Ints  # those of them that budgets count as disrupted: a mark alone may be cleared
     stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
     staying: tuple[int, ...] = ()  # pods whose eviction the API server has rejected
     later: frozenset[int] = frozenset()  # pods of equal priority with room reserved after this demand's
@@ -36,16 +34,18 @@ class DecisionContext:
     @property
     def promised_before(self) -> Promised:
         """Room that was reserved for other demands when room was reserved for this one."""
-        pairs = zip(self.promised.pods, self.promised.nodes, strict=True)
-        kept = [(pod, node) for pod, node in pairs if pod not in self.later]
-        return Promised(tuple(pod for pod, _ in kept), tuple(node for _, node in kept))
+        if not self.later:
+            return self.promised
+        pods, nodes = (np.asarray(rows, np.int64) for rows in (self.promised.pods, self.promised.nodes))
+        kept = ~np.isin(pods, [*self.later])
+        return Promised(pods[kept], nodes[kept])
 
     def beside(self, plan: Plan) -> "DecisionContext":
         """The context of the demand's next pod: room is reserved for the plan, its victims are in flight."""
         pods, nodes = zip(*plan.places, strict=True)
         promised = Promised((*self.promised.pods, *pods), (*self.promised.nodes, *nodes))
-        victims = {row for unit in plan.victims for row in unit.pods}
-        in_flight, charged = (tuple(sorted(victims.union(rows))) for rows in (self.in_flight, self.charged))
+        victims = np.array([row for unit in plan.victims for row in unit.pods], np.int64)
+        in_flight, charged = (np.union1d(victims, rows) for rows in (self.in_flight, self.charged))
         return replace(self, promised=promised, in_flight=in_flight, charged=charged)
 
     @property

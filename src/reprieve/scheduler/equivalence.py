@@ -1,39 +1,142 @@
-"""Demands that are equivalent to one that was just refused are refused for the same reasons.
+"""Demands that are equivalent to one that was refused are refused as well, until something changes.
 
-When a toleration ends, all demands that wait for it are woken at once, and most of them are pods of one
-template: the first gets the room, and of the others only one need be looked at.
+In a full cluster a pod that leaves wakes all demands that wait for room, and most of them are pods or gangs
+of one template: the first gets the room, and of the others only one need be looked at. A refusal holds until
+something happens that may help, in the cluster or in the ledger, and no longer than any time that it depends
+on. What it says is exact only until anything happens at all: a demand that was told something else, or
+nothing, is told it only then.
 """
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 
-from reprieve.model.effects import Target
 from reprieve.model.groups import group_key
+from reprieve.model.shape import CompiledPod
+from reprieve.scheduler.change_counts import Happened
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
-from reprieve.scheduler.queueing_hints import Change
+from reprieve.scheduler.explanation import naming_another_pod
+from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, Change
+from reprieve.scheduler.targets import pod_target
+
+_MOST = 1024  # classes that are remembered; beyond that the longest ago are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How much had happened."""
+
+    changes: Happened
+    ledger: int
+    world: int  # as far as decisions read it
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedRefusal:
-    """Holds as long as nothing has happened since, and no time has passed."""
-
-    equivalence_key: Hashable
+    requester: Requester  # that it was decided for
     decision: Decision
     helps: frozenset[Change]  # the changes that it waits for
     about_tolerations: bool
+    lasts: bool = True  # or it holds only for as long as no time passes
+    text: str = ""
 
-    def decision_for(self, demand: Target, decision_id: str) -> Decision:
-        miss = replace(self.decision.miss, pod=demand) if self.decision.miss is not None else None
-        return replace(self.decision, id=decision_id, demand=demand, miss=miss)
+    @property
+    def minds(self) -> frozenset[Change]:
+        return self.helps | ABOUT_TOLERATIONS if self.about_tolerations else self.helps
+
+    def text_for(self, requester: Requester) -> str:
+        """What an equivalent demand is told; of a gang, the text names one of its pods."""
+        return self.text if len(requester.pods) == 1 else self.decision_for(requester, "", 0.0).text
+
+    def decision_for(self, requester: Requester, decision_id: str, now: float) -> Decision:
+        """The same of other pods: each has the place among its demand's pods that the other had there."""
+        pods = {pod_target(old.pod): pod_target(new.pod) for old, new in self._pairs(requester)}
+        eviction = self.decision.eviction
+        if eviction is not None and eviction.at_best is not None:
+            old, new = eviction.at_best.pod, pods[eviction.at_best.pod]
+            text = naming_another_pod(eviction.because.text, old, new)
+            best = replace(eviction.at_best, pod=new)
+            eviction = replace(eviction, because=replace(eviction.because, text=text), at_best=best)
+        miss = self.decision.miss
+        return replace(
+            self.decision,
+            id=decision_id,
+            demand=requester.target,
+            miss=replace(miss, pod=pods[miss.pod]) if miss is not None else None,
+            eviction=eviction,
+            at=now,
+        )
+
+    def names_others(self, requester: Requester) -> bool:
+        """Whether the demand would be told of pods that are not its own."""
+        if requester.key == self.requester.key or len(requester.pods) == 1:
+            return False
+        text, own = self.text_for(requester), {new.pod.metadata.name for _, new in self._pairs(requester)}
+        names = {old.pod.metadata.name for old, _ in self._pairs(requester)} - own
+        return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in names)
+
+    def _pairs(self, requester: Requester) -> Iterable[tuple[CompiledPod, CompiledPod]]:
+        return zip(self.requester.pods, requester.pods, strict=True)
+
+
+class Refusals:
+    """What was refused last, by equivalence class."""
+
+    def __init__(self, longest: float) -> None:
+        """``longest``: for how many seconds a refusal holds at most, whatever happens or not."""
+        self._longest = longest
+        self._known: dict[Hashable, tuple[RememberedRefusal, Stamp, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def remember(self, refused: RememberedRefusal, stamp: Stamp, until: float | None) -> None:
+        """``until``: when it may end even if nothing happens."""
+        key, at = equivalence_key_of(refused.requester), refused.decision.at
+        if key is None:
+            return
+        end = min(at + self._longest, inf if until is None else until)
+        self._known.pop(key, None)
+        refused = replace(refused, text=refused.decision.text)
+        self._known[key] = refused, stamp, end if refused.lasts else at
+        if len(self._known) > _MOST:
+            del self._known[next(iter(self._known))]
+
+    def of(self, key: Hashable, stamp: Stamp, now: float) -> tuple[RememberedRefusal, bool] | None:
+        """The refusal of this class, if it holds; and whether what it says is exact."""
+        found = self._known.get(key)
+        if found is None:
+            return None
+        refused, before, end = found
+        at = refused.decision.at
+        in_time = now == at or at < now < end
+        if (
+            not in_time
+            or before.ledger != stamp.ledger
+            or stamp.changes.may_help(before.changes, refused.minds)
+        ):
+            del self._known[key]
+            return None
+        return refused, before.world == stamp.world and (now == at or refused.decision.retry_at is None)
+
+    def clear(self) -> None:
+        self._known.clear()
 
 
 def equivalence_key_of(requester: Requester) -> Hashable | None:
-    """Equal for pods that are decided alike, whatever their names; None: nothing is equivalent to it."""
+    """Equal for demands that are decided alike, whatever their names; None: nothing is equivalent to it."""
     match requester:
         case WaitingPod(pod=one):
             spec, namespace = one.pod.spec, one.pod.metadata.namespace
             owner = (namespace, spec.scheduler_name, group_key(one.pod))
             return one.shape, owner, requester.priority, requester.may_preempt
-        case WaitingGroup() | WaitingResize():
+        case WaitingGroup(pods=pods, tree=tree):
+            shapes = tuple(pod.shape for pod in pods)
+            served = (requester.key.namespace, pods[0].pod.spec.scheduler_name)
+            # Members that run, and groups around it, are its own.
+            own = requester.key if tree.running or tree.children or tree.group.spec.parent else None
+            return shapes, served, own, tree.signature, requester.priority, requester.may_preempt
+        case WaitingResize():
             return None

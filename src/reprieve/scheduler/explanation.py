@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -174,13 +175,11 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
     """Units on the nodes that are used come first: the others were hardly at risk."""
     used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
     used[[node for _, node in plan.places]] = True
-    near = used[question.view.where].tolist()
-    close = [unit for unit in plan.spared if any(near[row] for row in unit.pods)]
-    if len(close) < MOST_SPARED:
-        names = {unit.name for unit in close}
-        close += [unit for unit in plan.spared if unit.name not in names][: MOST_SPARED - len(close)]
-    for unit in close[:MOST_SPARED]:
-        is_near = any(near[row] for row in unit.pods)
+    near = set(np.flatnonzero(used[question.view.where]).tolist())
+    close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
+    others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
+    for unit in islice(chain(close, others), MOST_SPARED):
+        is_near = not near.isdisjoint(unit.pods)
         yield Spared(
             unit.name, len(unit.pods), unit.priority, _why_spared(unit, plan, going, is_near=is_near)
         )
@@ -340,9 +339,18 @@ def _no_help(question: Question, now: float) -> Eviction:
         return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
     pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
-    pod = f"pod {miss.pod.name} would not fit: " if len(demand.pods) > 1 else ""
+    pod = _would_not_fit(miss.pod) if len(demand.pods) > 1 else ""
     text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
     return Eviction(Because(Why.NO_HELP, text), miss)
+
+
+def _would_not_fit(pod: Target) -> str:
+    return f"pod {pod.name} would not fit: "
+
+
+def naming_another_pod(text: str, pod: Target, other: Target) -> str:
+    """What is said of one gang, said of the pod of another."""
+    return text.replace(_would_not_fit(pod), _would_not_fit(other))
 
 
 def _still_short(miss: Miss) -> str:

@@ -4,8 +4,9 @@ In this order, each step only after the one before was acknowledged: the preempt
 is marked, the groups that are evicted whole are marked, all victims are evicted at once; then they drain. So
 a scheduler that starts anew can read the plan from the marks. The mark on a group is the record that the
 eviction of the whole group may have begun: from then on the group is finished, whatever becomes of the plan
-(see ``ledger.unit_evictions``). Everything here is a function from a handover and what happened to the next
-handover and what is to be done; the queue is not known here.
+(see ``ledger.unit_evictions``). It is open until the eviction is over (see ``ledger.open_marks``). Everything
+here is a function from a handover and what happened to the next handover and what is to be done; the queue is
+not known here.
 """
 
 import re
@@ -30,6 +31,7 @@ from reprieve.scheduler.preemption_notes import (
 MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
 
+_OPEN = "; its pods start when all preempted pods are gone"  # ends the text of a mark on a group
 _DECISION = re.compile(r"\(decision (?P<id>[\w-]+)\)")
 
 
@@ -71,10 +73,10 @@ class Targets(tuple[Target, ...]):
     """Looked up in constant time: a plan may have thousands of victims, and asks for each that leaves."""
 
     def __contains__(self, target: object) -> bool:
-        return target in self._set
+        return target in self.as_set
 
     @cached_property
-    def _set(self) -> frozenset[Target]:
+    def as_set(self) -> frozenset[Target]:
         return frozenset(self)
 
 
@@ -94,6 +96,10 @@ class GroupsOfPods(tuple[tuple[Target, Target], ...]):
 
     def group_of(self, pod: Target) -> Target | None:
         return self._table.get(pod)
+
+    def groups_of(self, pods: Collection[Target]) -> set[Target]:
+        """Of those of the pods that have one. Asked for whenever one of many victims leaves."""
+        return set(map(self._table.__getitem__, self._table.keys() & pods))
 
     @cached_property
     def _table(self) -> dict[Target, Target]:
@@ -136,8 +142,8 @@ class Handover:
     @property
     def marks(self) -> tuple[Target, ...]:
         """The groups of which pods are evicted as a part of the whole."""
-        going = (group for victim, group in self.groups if victim in self.victims and victim not in self.gone)
-        return tuple(sorted(set(going) - self.gone))
+        going = self.groups.groups_of(self.victims.as_set - self.gone) if self.groups else set[Target]()
+        return tuple(sorted(going - self.gone))
 
     @property
     def is_open(self) -> bool:
@@ -214,7 +220,7 @@ def abandoned(handover: Handover, held: Container[Target] = ()) -> Step:
     Marks that are ``held`` belong to other plans as well.
     """
     following = LIFE.get((handover.stage, Turn.CALLED_OFF), handover.stage)
-    cleared = (unmark(target) for target in _marked_in_vain(handover) if target not in held)
+    cleared = (unmark(target, handover.id) for target in _marked_in_vain(handover) if target not in held)
     return replace(handover, stage=following, pending=frozenset()), tuple(cleared)
 
 
@@ -278,7 +284,8 @@ _CALLS: Mapping[Stage, Callable[[Handover], Iterator[Effect]]] = {
 
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
-    return mark(target, mark_text_of(handover, target.namespace))
+    text = mark_text_of(handover, target.namespace)
+    return mark(target, text) if target.kind == "Pod" else mark(target, f"{text}{_OPEN}")
 
 
 def mark(target: Target, text: str) -> SetCondition:
@@ -300,6 +307,22 @@ def shown_mark(thing: Pod | PodGroup) -> str:
     return next((c.message for c in thing.status.conditions if _is_mark(c)), "")
 
 
+def is_open(group: PodGroup) -> bool:
+    """Whether the mark of a group says that its eviction may have begun, and has not ended."""
+    return shown_mark(group).endswith(_OPEN)
+
+
+def closed_text(group: PodGroup) -> str:
+    """The text of the mark of a group when it is closed; that of the marks on its pods."""
+    return shown_mark(group).removesuffix(_OPEN)
+
+
+def shows_called_off(pod: Pod, decision: str) -> bool:
+    """Whether a pod was unmarked because the plan of this decision was called off."""
+    ends = (c.message for c in pod.status.conditions if c.type == MARK and c.status == "False")
+    return any(decision_in(text) == decision for text in ends)
+
+
 def decision_in(text: str) -> str:
     """The decision that a mark or an event names; empty if it names none."""
     found = _DECISION.search(text)
@@ -311,8 +334,10 @@ def _is_mark(condition: Condition) -> bool:
     return condition.type == MARK and condition.status == "True" and ours
 
 
-def unmark(target: Target) -> SetCondition:
-    return SetCondition(target, MARK, "False", "PreemptionAbandoned", "the preemption was called off")
+def unmark(target: Target, decision: str = "") -> SetCondition:
+    """``decision``: that was called off before its first eviction."""
+    named = f" (decision {decision})" if decision else ""
+    return SetCondition(target, MARK, "False", "PreemptionAbandoned", f"the preemption was called off{named}")
 
 
 def outlived(group: Target) -> SetCondition:

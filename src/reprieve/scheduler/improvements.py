@@ -4,11 +4,12 @@ Nothing is written for such a plan: no nomination, no mark, no eviction. Its roo
 so that demands of no higher priority plan around it. What follows when the wait ends is not known here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
+from reprieve.preemption.least_disturbance.remembered import Remembered
 from reprieve.scheduler.decision import Preemption
 from reprieve.scheduler.demand_key import DemandKey
 
@@ -21,6 +22,7 @@ class Improving:
     until: float
     places: tuple[tuple[Target, str], ...]  # where room is reserved
     price: Preemption | None  # of the first plan; None if there is none
+    plans: Mapping[str, Remembered]  # by domain, for the decision that follows
     found: tuple[Improvement, ...] | None = None
 
     def is_awaited(self, now: float) -> bool:
@@ -36,6 +38,10 @@ class Improvements:
 
     def of(self, key: DemandKey) -> Improving | None:
         return self._waiting.get(key)
+
+    def awaited(self) -> frozenset[str]:
+        """The decisions whose requests are not answered yet."""
+        return frozenset(one.id for one in self._waiting.values() if one.found is None)
 
     def begin(self, key: DemandKey, improving: Improving) -> None:
         self._waiting[key] = improving

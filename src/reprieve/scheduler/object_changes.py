@@ -9,16 +9,18 @@ import msgspec
 
 from reprieve.model.footprint import Footprint
 from reprieve.model.objects import (
+    CompositePodGroup,
     KubernetesObject,
     Node,
     ObjectMeta,
     Pod,
+    PodGroup,
     PriorityClass,
     ref_of,
 )
 from reprieve.model.resizing import resize_reason
 from reprieve.model.resources import Amounts, Problems, node_capacity
-from reprieve.model.scheduled_times import scheduled_at
+from reprieve.model.scheduled_times import run_started_at, scheduled_at
 from reprieve.model.shape import CompiledPod, compile_pod
 from reprieve.scheduler.queueing_hints import Change
 
@@ -35,6 +37,18 @@ def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
 
 def is_newer(new: ObjectMeta, known: KubernetesObject | None) -> bool:
     return known is None or known.metadata.resource_version != new.resource_version
+
+
+def is_report(old: KubernetesObject | None, new: KubernetesObject) -> bool:
+    """Whether a group shows nothing new but what was reported on it, which no decision reads."""
+    if not (isinstance(old, PodGroup | CompositePodGroup) and isinstance(new, PodGroup | CompositePodGroup)):
+        return False
+    return _said_by(old) == _said_by(new)
+
+
+def _said_by(group: PodGroup | CompositePodGroup) -> tuple[object, ...]:
+    started = run_started_at(group) if isinstance(group, PodGroup) else None
+    return group.metadata.uid, group.metadata.deletion_timestamp, group.spec, started
 
 
 def capacity_of(node: Node) -> Amounts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
-from reprieve.scheduler import eviction_counting, unit_driver
+from reprieve.scheduler import eviction_counting, group_marks, unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.explanation import failure_text
@@ -19,10 +19,14 @@ from reprieve.scheduler.handover import (
     Step,
     abandoned,
     acknowledged,
+    closed_text,
+    decision_in,
     joined,
     leaves_by_itself,
+    mark,
     mark_text_of,
     outlived,
+    shown_mark,
     unmark,
     vanished,
 )
@@ -66,6 +70,7 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
             state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
                 unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods)
+            group_marks.opened(state, _texts(handover, {group for _, group in look.groups}))
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
     deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
@@ -105,8 +110,8 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     if key is not None:
         yield from _failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now)
-    if isinstance(effect, Evict):
-        yield from map(unmark, {effect.target} - state.plans.needed() - _marks_of_units(state))
+    if isinstance(effect, Evict) and not _keeps_its_mark(state, effect.target):
+        yield unmark(effect.target)
     not_cleared(state, effect)
 
 
@@ -155,22 +160,48 @@ def swept(state: State, now: float) -> Iterator[Effect]:
     marks = _unused_marks(state)
     lingering = lingering_nominations(state)
     if state.ledger.sweep.is_due(now, leftovers=bool(marks or lingering)):
-        yield from (unmark(mark) if mark.kind == "Pod" else outlived(mark) for mark in sorted(marks))
+        yield from (_cleared(state, mark) for mark in sorted(marks))
         yield from (Nominate(pod, "") for pod in sorted(lingering))
 
 
 def _unused_marks(state: State) -> set[Target]:
-    """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all."""
-    unused = state.plans.unused_marks()
-    unused = unused - _marks_of_units(state) if unused else unused
-    return {mark for mark in unused if mark.kind == "Pod" or state.runs_on(mark)}
+    """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all.
+
+    Before all objects are known, a mark says nothing: a unit may have to be finished.
+    """
+    if not state.synced:
+        return set()
+    unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
+    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or group_marks.is_shown_open(state, m)}
 
 
-def _marks_of_units(state: State) -> set[Target]:
-    """The pods and the groups of units whose eviction has begun."""
-    units = state.ledger.unit_evictions
-    groups = map(state.world.groups.group, {one.group for one in units})
-    return {*(one.pod for one in units), *(group_target(group) for group in groups if group is not None)}
+def _cleared(state: State, target: Target) -> Effect:
+    key = (target.namespace, target.name)
+    if target.kind == "Pod":
+        known = state.world.pod(key)
+        return unmark(target, decision_in(shown_mark(known.pod)) if known is not None else "")
+    group = state.world.groups.group(key)
+    return outlived(target) if group is None or state.runs_on(target) else mark(target, closed_text(group))
+
+
+def _keeps_its_mark(state: State, target: Target) -> bool:
+    """Whether an open plan needs it gone, or the eviction of its unit has begun."""
+    return target in state.plans.needed() or _is_of_unit(state, target)
+
+
+def _is_of_unit(state: State, target: Target) -> bool:
+    """Whether it is a pod or a group of a unit whose eviction has begun, and is not over."""
+    units, key = state.ledger.unit_evictions, (target.namespace, target.name)
+    if target in units or state.ledger.open_marks.of(target) is not None:
+        return True
+    if target.kind == "Pod" or not units.has_group(key):
+        return False
+    group = state.world.groups.group(key)
+    return group is not None and group_target(group) == target
+
+
+def _texts(handover: Handover, groups: Iterable[Target]) -> dict[Target, str]:
+    return {group: mark_text_of(handover, group.namespace) for group in groups}
 
 
 def has_left(state: State, target: Target, now: float) -> Iterator[Effect]:
@@ -217,7 +248,11 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: float) -> tup
     if handover is None:
         return withdrawn
     state.plan_log.ended(key, reason, now)
-    return (*withdrawn, *abandoned(handover, state.plans.needed() | _marks_of_units(state))[1])
+    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}
+    if handover.stage is Stage.COMMITTING:  # its mark has taken the place of that of the unit
+        units = [group for group in handover.marks if _is_of_unit(state, group)]
+        group_marks.opened(state, _texts(handover, units))
+    return (*withdrawn, *abandoned(handover, kept)[1])
 
 
 def without_vain_evictions(state: State, effects: Iterable[Effect], now: float) -> Iterator[Effect]:

@@ -24,8 +24,8 @@ from reprieve.scheduler.targets import rows_of, target_at
 
 def holds_without_promised(context: DecisionContext, plan: Plan) -> bool:
     """A plan must hold also if pods with reserved room never come to their nodes."""
-    demand, waiting = replace(context.demand, pods=plan.pods), list(context.promised.pods)
-    if not waiting or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
+    demand, waiting = replace(context.demand, pods=plan.pods), np.asarray(context.promised.pods, np.int64)
+    if not len(waiting) or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
         return True
     view = without(context.view, _going(context, plan))
     return holds(demand, plan.placement, view, context.profile)
@@ -61,12 +61,13 @@ def excess_of(
     """
     if not context.view.budgets:
         return {}
-    view, in_flight = without(context.view, context.leaving), set(context.charged)
-    going = set(rows_of(view, victims))
-    counted = {row for row in rows_of(view, paid) if row in going or row in in_flight}
+    view = without(context.view, context.leaving)
+    going = np.unique(np.array(rows_of(view, victims), np.int64))
+    known = np.unique(np.array(rows_of(view, paid), np.int64))
+    counted = known[np.isin(known, going) | np.isin(known, context.charged)]
     found = {}
-    for stock in policy.stocks(paid_for(view, sorted(counted))):
-        excess = sum(bool(stock.pods[row]) for row in going) - max(0, stock.budget.allowed)
+    for stock in policy.stocks(paid_for(view, counted.tolist())):
+        excess = int(np.count_nonzero(stock.pods[going])) - max(0, stock.budget.allowed)
         if excess > 0:
             found[f"{stock.budget.namespace}/{stock.budget.name}"] = excess
     return found

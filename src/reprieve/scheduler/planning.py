@@ -79,7 +79,7 @@ def _best_plans(
         return Weighed((Plan("", unplaced, (), (), 0, pods=demand.pods),))
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
-    view = paid_for(with_promises(emptied, context.promised), context.charged)
+    view = paid_for(with_promises(emptied, context.promised), context.charged.tolist())
     question = Question(demand, view, unplaced.survey, context.profile, policy)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:
@@ -87,7 +87,8 @@ def _best_plans(
     found = find(question, now)
     holding = _holding(context, found)
     if not holding and not isinstance(found, NoPlan):  # the best do not hold; others may
-        found = find(replace(question, most=len(view.nodes)), now)
+        anew = replace(question.policy, deferral=None)
+        found = find(replace(question, most=len(view.nodes), policy=anew), now)
         holding = _holding(context, found)
     if holding:
         return Weighed(best_first(question, holding), question)

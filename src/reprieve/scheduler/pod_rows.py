@@ -20,6 +20,7 @@ from reprieve.scheduler.growable_columns import GrowingColumn, GrowingRelation, 
 
 PodKey = tuple[str, str]  # namespace, name
 
+NO_PODS_BIRTH = -1  # in a free row
 _MOST_MENTIONED = 4096  # kinds of pods that take turns; more than that start over
 
 
@@ -35,6 +36,8 @@ class PodRows:
         self._free: list[int] = []
         self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
         self._axis = ResourceAxis(())
+        self.born = np.zeros(0, np.int64)  # a running number of the pod in a row, from 1; always up to date
+        self._births = 0
         self.requests = np.zeros((0, 0), np.int64)  # as all columns, valid after ``write``
         self.nonzero = np.zeros((2, 0), np.int64)
         self._priority = np.zeros(0, np.int64)
@@ -87,6 +90,9 @@ class PodRows:
         if row == len(self.compiled):
             self.compiled.append(compiled)
         self.rows[key] = row
+        self._births += 1
+        self.born = grown(self.born, row + 1)
+        self.born[row] = self._births
         self.change(row, compiled)
         return row
 
@@ -102,6 +108,7 @@ class PodRows:
     def drop(self, key: PodKey) -> None:
         row = self.rows.pop(key)
         self._unwritten.pop(row, None)
+        self.born[row] = NO_PODS_BIRTH
         self._namespaces.clear(row)
         self._labels.clear(row)
         self._classes.clear(row)

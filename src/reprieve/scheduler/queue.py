@@ -3,12 +3,14 @@
 Times are arguments, and nothing is decided here.
 """
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
 from typing import TypeVar
 
+from reprieve.scheduler.change_counts import ChangeCounts, Happened, Moment
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
 from reprieve.supervision.quarantine import pause_after
@@ -52,7 +54,9 @@ class _Entry:
     failures: int = 0
     crashes: int = 0  # decisions in a row that an exception ended
     waits_for: frozenset[Change] = NO_CHANGES
-    missed: set[Change] = field(default_factory=set)  # while it was held
+    held_since: Moment = field(default_factory=dict)
+    spared: Counter[Change] = field(default_factory=Counter)  # those of the times since that do not count
+    missed_all: bool = False  # it changed itself, or a call failed
     only_node: str = ""  # the only node that can help it; empty: any
     ticket: int = 0  # only the newest ticket of an entry is valid in the heaps
 
@@ -77,6 +81,9 @@ class Queue:
         self._waiting: dict[str, dict[frozenset[Change], dict[DemandKey, None]]] = {}
         self._by_node: dict[str, dict[DemandKey, None]] = {}
         self._held: set[DemandKey] = set()
+        # What happened anywhere, and where demands are that only one node can help: a held demand compares.
+        self._happened = ChangeCounts()
+        self._happened_at: dict[str, ChangeCounts] = {}
         self._expecting: set[DemandKey] = set()  # demands that may be decided before their backoff is over
         self._tickets = 0
 
@@ -106,9 +113,10 @@ class Queue:
             entry = self._entries[key] = _Entry(key, priority, now, Standing.GATED, only_node=only_node)
             if only_node:
                 self._by_node.setdefault(only_node, {})[key] = None
+                self._happened_at.setdefault(only_node, ChangeCounts())
         elif entry.standing is Standing.DECIDING or (entry.standing is Standing.HELD and not gated):
             entry.priority = priority
-            entry.missed.update(Change)  # a held demand is decided again as soon as it is let go
+            entry.missed_all = True  # a held demand is decided again as soon as it is let go
             return
         entry.priority = priority
         if gated:
@@ -124,6 +132,8 @@ class Queue:
             self._leave(entry)
             if entry.only_node:
                 _take_out(self._by_node, entry.only_node, key)
+                if entry.only_node not in self._by_node:
+                    del self._happened_at[entry.only_node]
 
     # --- what is next ---
 
@@ -134,7 +144,7 @@ class Queue:
             _, _, key, ticket = heappop(self._active)
             entry = self._entries.get(key)
             if entry is not None and entry.ticket == ticket:
-                entry.missed.clear()
+                entry.missed_all = False
                 self._expecting.discard(key)
                 self._move(entry, Standing.DECIDING)
                 return key
@@ -164,7 +174,7 @@ class Queue:
         """
         standing = self.standing(key)
         if standing is Standing.HELD:
-            self._entries[key].missed.update(Change)
+            self._entries[key].missed_all = True
         elif standing is not Standing.BACKOFF and (entry := self._failed(key, now)) is not None:
             self._back_off(entry)
 
@@ -185,15 +195,23 @@ class Queue:
         if not self._entries:
             return  # as for most objects of the first list
         places = ("", *nodes) if change in LOCAL else ("", *self._waiting)
-        for entry in [self._entries[key] for key in self._held.difference(but)]:
+        self._count(change, nodes)
+        for entry in [self._entries[key] for key in but if key in self._held]:
             if change not in LOCAL or not entry.only_node or entry.only_node in nodes:
-                entry.missed.add(change)
+                entry.spared[change] += 1
         if change in AT_ONCE:
             self._wake_at_once(change)
         for waiting in [self._waiting.get(place, {}) for place in dict.fromkeys(places)]:
             for keys in [keys for waits_for, keys in waiting.items() if change in waits_for]:
                 for key in [k for k in keys if k not in but]:
                     self._wake(self._entries[key], now)
+
+    def _count(self, change: Change, nodes: Collection[str]) -> None:
+        self._happened.count(change)
+        if self._happened_at:
+            places = set(nodes) if change in LOCAL else self._happened_at
+            for counts in [self._happened_at[place] for place in places if place in self._happened_at]:
+                counts.count(change)
 
     def _wake_at_once(self, change: Change) -> None:
         for entry in list(self._entries.values()):
@@ -234,14 +252,23 @@ class Queue:
     def has_missed(self, key: DemandKey) -> bool:
         """Whether anything that it waits for has happened since it was held."""
         entry = self._entries.get(key)
-        return entry is not None and not entry.waits_for.isdisjoint(entry.missed)
+        return entry is not None and self._has_missed(entry)
+
+    def _has_missed(self, entry: _Entry) -> bool:
+        if entry.missed_all:
+            return bool(entry.waits_for)
+        since = self._counts_for(entry).since(entry.held_since, entry.waits_for)
+        return any(number > entry.spared[change] for change, number in since)
+
+    def _counts_for(self, entry: _Entry) -> ChangeCounts:
+        return self._happened_at[entry.only_node] if entry.only_node else self._happened
 
     def let_wait(self, key: DemandKey, now: float) -> None:
         """From now on what it waits for wakes it; at once if that has happened in the meantime."""
         entry = self._entries.get(key)
         if entry is None or entry.standing is not Standing.HELD:
             return
-        if entry.missed & entry.waits_for:
+        if self._has_missed(entry):
             self._wake(entry, now)
         else:
             self._wait(entry, entry.waits_for, now)
@@ -259,6 +286,10 @@ class Queue:
             entry = self._entries.get(key)
             if entry is not None and entry.ticket == ticket:
                 self._wake(entry, now)
+
+    def happened(self) -> Happened:
+        """What happened so far, as far as any demand was in the queue."""
+        return self._happened.happened
 
     def next_time(self) -> float | None:
         """When ``pop`` may find more than it finds now."""
@@ -315,6 +346,7 @@ class Queue:
         entry.standing = standing
         if standing is Standing.HELD:
             self._held.add(entry.key)
+            entry.held_since, entry.spared = self._counts_for(entry).moment(), Counter()
 
     def _leave(self, entry: _Entry) -> None:
         self._held.discard(entry.key)

@@ -41,7 +41,7 @@ AT_ONCE = frozenset({Change.TOLERATIONS})
 # A resize waits for more room on its node, or, once there is enough, for the kubelet to act: then it matters
 # whether another pod takes the room.
 ROOM_IN_PLACE = frozenset({Change.NODE_GREW, Change.POD_LEFT, Change.POD_SHRANK})
-ROOM_AT_RISK = frozenset({Change.POD_ARRIVED, Change.POD_GREW})
+ROOM_AT_RISK = TAKES_ROOM = frozenset({Change.POD_ARRIVED, Change.POD_GREW})
 
 # For a demand that only one node can help, these matter only if they happen there.
 LOCAL = ROOM_IN_PLACE | ROOM_AT_RISK

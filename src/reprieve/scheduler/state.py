@@ -22,7 +22,7 @@ from reprieve.scheduler.demands import (
     report_waiting,
     requester_of,
 )
-from reprieve.scheduler.equivalence import RememberedRefusal
+from reprieve.scheduler.equivalence import Refusals, Stamp
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
@@ -31,6 +31,7 @@ from reprieve.scheduler.late_gang_reports import LateGangReports
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
+from reprieve.scheduler.ledger_columns import LedgerColumns
 from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
@@ -54,6 +55,7 @@ class State:
         self.settings = settings
         self.ledger = Ledger(settings.stuck_victim_seconds)
         self.world = World(self.ledger.assumed, self.ledger.budget_lag)
+        self.columns = LedgerColumns(self.ledger)
         self.queue = Queue(settings.backoff)
         self.plans = Plans(self.ledger.victims)
         self.improvements = Improvements()
@@ -78,7 +80,7 @@ class State:
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.set_aside = SetAsideEvents()
         self.failures: list[SchedulerFailure] = []  # those of the last step
-        self.refused: RememberedRefusal | None = None  # the last decision, if that was one
+        self.refusals = Refusals(settings.backoff.flush_after)
         self.synced = False
         self._now = -inf
 
@@ -88,7 +90,12 @@ class State:
             counts = self.evictions, self.chains, self.improvements
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
+            self.refusals.clear()
         self._now = now
+
+    def stamp(self) -> Stamp:
+        """How much has happened: a refusal that is remembered holds until something may help."""
+        return Stamp(self.queue.happened(), self.ledger.edition, self.world.edition)
 
     def next_time(self) -> float | None:
         """When something is to be done even if nothing happens."""
@@ -159,20 +166,24 @@ class State:
 
     def is_evicting(self) -> bool:
         """Whether any plan is open, or the eviction of any unit has begun."""
-        return bool(len(self.plans)) or bool(len(self.ledger.unit_evictions))
+        return bool(len(self.plans) or len(self.ledger.unit_evictions) or len(self.ledger.open_marks))
 
     def is_being_preempted(self, group: GroupKey) -> bool:
         """Whether its pods without a node wait until all of its pods with one are gone."""
-        if not len(self.ledger.unit_evictions) and not self._committing():
+        if not (len(self.ledger.unit_evictions) or len(self.ledger.open_marks) or self.committing()):
             return False
         return self.unit_of(group) in self.units_held()
 
     def units_held(self) -> frozenset[str]:
-        evictions = self.ledger.unit_evictions
-        begun = (unit for unit in evictions.units() if evictions.holds(unit, self.is_over))
-        return self._committing().union(begun)
+        """Those with a pod that is waited for, or with a mark that is not closed yet."""
+        begun = (unit for unit in self.ledger.unit_evictions.units() if self.is_waited_for(unit))
+        return self.committing().union(begun, self.ledger.open_marks.units())
 
-    def _committing(self) -> frozenset[str]:
+    def is_waited_for(self, unit: str) -> bool:
+        """Whether a pod of this unit is on its way."""
+        return self.ledger.unit_evictions.holds(unit, self.is_over)
+
+    def committing(self) -> frozenset[str]:
         """Units whose eviction is about to begin."""
         plans = self.plans.committing()
         marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}
@@ -192,7 +203,7 @@ class State:
 
     def charged_victims(self) -> set[Target]:
         """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
-        return self.plans.victims().union(one.pod for one in self.ledger.unit_evictions)
+        return {*self.plans.victims(), *self.ledger.unit_evictions.pods}
 
     def resizes(self, key: DemandKey) -> Resizes | None:
         """How a resize of the pod of this name becomes a demand; None if it does not."""

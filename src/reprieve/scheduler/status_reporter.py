@@ -32,6 +32,10 @@ class StatusReporter:
         self._incomplete.pop(target, None)
         self._runs.pop(target, None)
 
+    def has_reported(self, target: Target, text: str) -> bool:
+        """Whether there would be nothing new to report: neither in its condition nor as an event."""
+        return self._reported.get(target) == text and target not in self._without_event
+
     def warn(self, target: Target, text: str) -> Iterator[Effect]:
         if self._is_news(target, text):
             yield _warning(target, text)

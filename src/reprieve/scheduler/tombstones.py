@@ -23,3 +23,8 @@ class Tombstones:
         """Whether this is an old version of an object that is gone."""
         last = self._versions.get(meta.uid)
         return last is not None and meta.resource_version.isdecimal() and int(meta.resource_version) <= last
+
+    def copy(self) -> "Tombstones":
+        other = Tombstones()
+        other._versions = dict(self._versions)
+        return other

@@ -11,14 +11,24 @@ from functools import partial
 from reprieve.model.effects import Effect, Evict, SetCondition, Target
 from reprieve.model.formatting import listed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.pods import is_static
-from reprieve.scheduler import eviction_counting
-from reprieve.scheduler.handover import is_marked, mark, shown_mark
+from reprieve.scheduler import eviction_counting, group_marks
+from reprieve.scheduler.handover import (
+    closed_text,
+    decision_in,
+    is_marked,
+    is_open,
+    mark,
+    shown_mark,
+    shows_called_off,
+    unmark,
+)
+from reprieve.scheduler.ledger.open_marks import OpenMark
 from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
 from reprieve.scheduler.preemption_notes import preempted_without_plan
 from reprieve.scheduler.state import State
-from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.targets import group_target, pod_target
 
 
 def begin(state: State, unit: str, text: str, pods: tuple[Target, ...]) -> None:
@@ -43,6 +53,7 @@ def accepted(state: State, pod: Target) -> Iterator[Effect]:
 
 def answered(state: State, effect: Effect, now: float) -> Iterator[Effect]:
     """A call was answered that no plan waits for."""
+    group_marks.answered(state, effect)
     one = state.ledger.unit_evictions.of(effect.target)
     if one is None:
         return
@@ -60,6 +71,7 @@ def _told(state: State, one: UnitPod) -> Iterator[Effect]:
 
 
 def refused(state: State, effect: Effect, error: str, now: float) -> Iterator[Effect]:
+    group_marks.refused(state, effect, now)
     one = state.ledger.unit_evictions.of(effect.target)
     if one is not None and (isinstance(effect, Evict) or _is_its_mark(effect, one)):
         state.ledger.unit_evictions.refused(one.pod, error, now)
@@ -70,7 +82,7 @@ def must_know(state: State, effect: Effect) -> bool:
     """Whether a call whose answer was lost is sent again, though no plan waits for it."""
     one = state.ledger.unit_evictions.of(effect.target)
     if one is None:
-        return False
+        return group_marks.must_know(state, effect)
     sent = one.state is DeleteState.SENT and isinstance(effect, Evict) and not _is_leaving(state, one.pod)
     again = sent or (one.state is DeleteState.MARKING and _is_its_mark(effect, one))
     if again:
@@ -142,7 +154,8 @@ def _may_go(state: State, pod: Pod) -> bool:
 
 
 def gone(state: State, pod: Target) -> Iterator[Effect]:
-    """A pod is gone, or has no node after all."""
+    """A pod is gone, or has no node after all; or a group is gone."""
+    state.ledger.open_marks.end(pod)
     one = state.ledger.unit_evictions.gone(pod)
     if one is None:
         return
@@ -171,28 +184,52 @@ def _named(state: State, key: GroupKey, *, again: bool = False) -> Iterator[Effe
 def resumed(state: State, now: float) -> Iterator[Effect]:
     """Finishes units that a predecessor began to evict.
 
-    It began if a group has the mark of a decision, and one of its pods the same mark: groups are marked after
-    their pods, and before the first delete. Or if a marked pod of a marked group is terminating: two plans
-    may have shared the unit, so that the marks differ. If the mark of a group names no such pod, it went
-    before.
+    It may have begun if a group has an open mark: groups are marked after their pods, and before the first
+    delete. Then no pod of the unit has been bound since, so that all pods with a node go, marked or not. If
+    the mark is closed, pods may have started again: those go that have the mark of the group, or that have a
+    mark and are terminating, since two plans may have shared the unit.
     """
-    begun: dict[str, str] = {}
-    for target in sorted(state.ledger.victims.marked):
-        group = state.world.groups.group((target.namespace, target.name)) if target.kind != "Pod" else None
-        unit = state.unit_of((target.namespace, target.name)) if group is not None else None
-        if group is not None and unit is not None:
-            text = shown_mark(group)
-            if any(_was_going(pod, text) for pod in _placed(state, (target.namespace, target.name))):
-                begun.setdefault(unit, text)
-    for unit, text in begun.items():
-        members = [(pod, key) for key in state.groups_of(unit) for pod in _placed(state, key)]
-        if all(_is_committed(state, pod, key) for pod, key in members):
+    for unit, keys in _marked_units(state).items():
+        groups = [group for key in keys if (group := state.world.groups.group(key)) is not None]
+        members = [(pod, key) for key in keys for pod in _placed(state, key)]
+        opened = [group for group in groups if is_open(group)]
+        if any(_was_called_off(group, members) for group in opened):
+            yield from (unmark(group_target(group)) for group in opened)
+        elif opened:
+            text = closed_text(opened[0])
+            for group in opened:
+                state.ledger.open_marks.open(OpenMark(group_target(group), unit, text))
             yield from _taken_over(state, unit, text, members, now)
+        elif all(_is_committed(state, pod, key) for pod, key in members):
+            marks = {key: shown_mark(group) for key, group in zip(keys, groups, strict=True)}
+            going = [key for pod, key in members if _was_going(pod, marks[key])]
+            marked = [(pod, key) for pod, key in members if shown_mark(pod)]
+            if going:
+                yield from _taken_over(state, unit, marks[going[0]], marked, now)
+
+
+def _marked_units(state: State) -> dict[str, list[GroupKey]]:
+    """The units of groups that have a mark, each with all of its groups."""
+    tree = state.world.groups.tree()
+    units: dict[str, list[GroupKey]] = {}
+    for key in sorted(tree.pod_groups):
+        if (unit := state.unit_of(key)) is not None:
+            units.setdefault(unit, []).append(key)
+    return {
+        unit: keys for unit, keys in units.items() if any(shown_mark(tree.pod_groups[key]) for key in keys)
+    }
+
+
+def _was_called_off(group: PodGroup, members: list[tuple[Pod, GroupKey]]) -> bool:
+    """Pods are unmarked only if no pod of their unit was deleted; the group's own mark may be left."""
+    decision = decision_in(shown_mark(group))
+    return any(shows_called_off(pod, decision) for pod, _ in members)
 
 
 def _was_going(pod: Pod, text: str) -> bool:
+    """``text``: of the mark of its group."""
     shown = shown_mark(pod)
-    return bool(shown) and (shown == text or pod.metadata.deletion_timestamp is not None)
+    return bool(shown) and bool(text) and (shown == text or pod.metadata.deletion_timestamp is not None)
 
 
 def _is_committed(state: State, pod: Pod, key: GroupKey) -> bool:

@@ -8,6 +8,8 @@ clean-up that is forgotten breaks a rule here at once, and not a decision hours 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
@@ -19,7 +21,7 @@ from reprieve.scheduler.ledger.unit_evictions import DeleteState
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.state import State
-from reprieve.scheduler.targets import pod_target
+from reprieve.scheduler.targets import pod_target, rows_of, target_at
 
 
 class BrokenRuleError(AssertionError):
@@ -179,6 +181,31 @@ def _plans_are_carried_out_for_demands(state: State) -> Iterator[Broken]:
                 yield Broken(pod, f"a plan makes room for it on {node}, and it is not nominated there")
 
 
+def _plans_are_found_by_what_they_are(state: State) -> Iterator[Broken]:
+    for demand in state.plans.misfiled():
+        yield Broken(
+            demand, "its plan is not found by its calls, victims or nodes, or others are needed gone"
+        )
+    unused = state.ledger.victims.marked - state.plans.needed()
+    for target in sorted(unused ^ state.plans.unused_marks()):
+        yield Broken(target, f"its mark is unused: {target in unused}; the ledger says otherwise")
+
+
+def _columns_show_the_ledger(state: State) -> Iterator[Broken]:
+    view = state.world.snapshot()
+    for columns, pods, what in (
+        (state.columns.in_flight(state.world), state.plans.victims_in_flight(), "a victim in flight"),
+        (state.columns.charged(state.world), state.charged_victims(), "charged to budgets"),
+    ):
+        for row in set(np.flatnonzero(columns).tolist()) ^ set(rows_of(view, pods)):
+            yield Broken(target_at(view, row), f"it is {what}, or its column says so, and not both")
+    known = ((one, view.nodes.rows.get(one.node)) for one in state.ledger.nominations)
+    reserved = [(*rows_of(view, (one.pod,)), node) for one, node in known if node is not None]
+    room = state.columns.reserved(state.world)
+    if reserved != [*zip(room.pods.tolist(), room.nodes.tolist(), strict=True)]:
+        yield Broken(state.ledger.nominations, f"they reserve {reserved}, and their columns say otherwise")
+
+
 def _victims_are_of_plans(state: State) -> Iterator[Broken]:
     for call in state.ledger.victims.strays:
         if not isinstance(call, Nominate | SetCondition | Evict):
@@ -191,7 +218,10 @@ def _victims_are_of_plans(state: State) -> Iterator[Broken]:
 
 def _units_are_finished(state: State) -> Iterator[Broken]:
     """No pod of a unit of which one was deleted is forgotten: each is leaving, or a call is on its way."""
-    for one in state.ledger.unit_evictions:
+    units = state.ledger.unit_evictions
+    if units.pods.all != {one.pod for one in units} or not all(units.has_group(one.group) for one in units):
+        yield Broken(units, "its pods are not found by themselves, or by their groups")
+    for one in units:
         if _known(state, one.pod) is None:
             yield Broken(one.pod, f"it is to be evicted with {one.unit}, and not known")
         elif one.state is DeleteState.SENT and one.pod not in state.ledger.terminating:
@@ -202,6 +232,14 @@ def _units_are_finished(state: State) -> Iterator[Broken]:
             yield Broken(one.pod, f"its eviction with {one.unit} was refused, and it counts as terminating")
         elif one.state is DeleteState.MARKING and not state.plans.expects(mark(one.pod, one.mark)):
             yield Broken(one.pod, f"it joined {one.unit}, which is evicted, and nothing marks it")
+
+
+def _open_marks_are_closed(state: State) -> Iterator[Broken]:
+    """No group is kept from starting by a write that is not on its way."""
+    for one in state.ledger.open_marks:
+        call = mark(one.group, one.text)
+        if one.is_in_flight and not state.plans.expects(call):
+            yield Broken(one.group, f"the mark of {one.unit} is open, and nothing closes it")
 
 
 def _counts_as_terminating(state: State, target: Target) -> bool:
@@ -262,8 +300,11 @@ RULES: tuple[Rule, ...] = (
     _first_plans_wait_in_the_queue,
     _lingering_nominations_are_of_known_pods,
     _plans_are_carried_out_for_demands,
+    _plans_are_found_by_what_they_are,
+    _columns_show_the_ledger,
     _victims_are_of_plans,
     _units_are_finished,
+    _open_marks_are_closed,
     _marks_are_those_that_are_shown,
     _terminating_pods_are_known,
     _budgets_wait_for_pods_that_leave,

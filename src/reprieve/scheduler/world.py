@@ -12,6 +12,7 @@ from itertools import compress
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
+from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
 from reprieve.model.objects import (
@@ -46,6 +47,7 @@ from reprieve.scheduler.object_changes import (
     is_heartbeat,
     is_newer,
     is_older,
+    is_report,
     meaning,
     node_changes,
     recompiled,
@@ -65,6 +67,10 @@ _MANY_RESOURCES = 64  # beyond that, resources that no pod and no node names are
 class World:
     def __init__(self, assumed: AssumedPods, budget_lag: BudgetLag) -> None:
         self.version = 0
+        # Changes with everything that a decision about another demand could read: not with pods that wait,
+        # with groups of which none runs, and with what is reported.
+        self.edition = 0
+        self.edition_of_nodes = 0  # changes when nodes get other rows
         self._axis = ResourceAxis()
         self._pods = PodRows()
         self._nodes = NodeRows()
@@ -156,6 +162,19 @@ class World:
     def row(self, key: PodKey) -> int:
         return self._pods.rows[key]
 
+    def row_of(self, pod: Target) -> int | None:
+        """None if the pod is not known, or if another of the same name is."""
+        row = self._pods.rows.get((pod.namespace, pod.name))
+        return row if row is not None and self._pods.compiled[row].pod.metadata.uid == pod.uid else None
+
+    def births(self) -> Ints:
+        """[pod] a number that no other pod has had: rows are used again."""
+        return published(self._pods.born, len(self._pods))
+
+    def row_of_node(self, name: str) -> int:
+        """Valid for as long as ``edition_of_nodes`` is the same; NOWHERE if there is no such node."""
+        return self._nodes.rows.get(name, NOWHERE)
+
     def has_budget(self, key: PodKey) -> bool:
         return key in self._others.get(PodDisruptionBudget, {})
 
@@ -178,6 +197,7 @@ class World:
 
     def volume_steps_changed(self) -> Changes:
         """The ledger has made or ended promises about volumes: what is promised of them counts as done."""
+        self.edition += 1
         return self._other_changed(PersistentVolume)
 
     # --- pods ---
@@ -288,6 +308,7 @@ class World:
         if node != NOWHERE:
             self._nodes.enter(node, row, rank)
         self._where[row] = node
+        self.edition += 1
 
     def _miss(self, key: PodKey, name: str) -> None:
         """Notes which node a pod will be on as soon as that is known; none, if it needs none."""
@@ -339,6 +360,7 @@ class World:
         if is_heartbeat(old, node):
             self._nodes.note(row, node)
             return NONE
+        self.edition += 1
         before, capacity = capacity_of(old), capacity_of(node)
         self._widen(capacity)
         self._nodes.change(row, node, capacity, self._axis)
@@ -350,6 +372,8 @@ class World:
         capacity, name = capacity_of(node), node.metadata.name
         self._widen(capacity)
         self._nodes.add(node, capacity, self._axis)
+        self.edition += 1
+        self.edition_of_nodes += 1
         self._nodes_moved()
         for key in sorted(self._homeless.get(name, ())):
             self._settle(key)
@@ -363,6 +387,8 @@ class World:
         for pod in leaving:
             self._move(pod, NOWHERE)
         row, moved = self._nodes.drop(target.name)
+        self.edition += 1
+        self.edition_of_nodes += 1
         self._where[self._where == moved] = row
         self._nodes_moved()
         for pod in leaving:
@@ -386,6 +412,8 @@ class World:
         if isinstance(thing, PodDisruptionBudget) and is_newer(thing.metadata, old):
             self._budget_lag.shown(key)
         regrouped = self._regrouped(self.groups.see(thing))
+        if regrouped or not (is_report(old, thing) or (old is None and type(thing) in GROUP_KINDS)):
+            self.edition += 1
         if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and says_the_same(old, thing):
             return regrouped
         return self._other_changed(type(thing)) | regrouped
@@ -400,6 +428,7 @@ class World:
         for kind, known in self._others.items():
             if kind.__name__ == target.kind and key in known and known[key].metadata.uid == target.uid:
                 del known[key]
+                self.edition += 1
                 if kind is PodDisruptionBudget:
                     self._budget_lag.shown(key)
                 return self._other_changed(kind) | self._regrouped(self.groups.lose(kind, key))

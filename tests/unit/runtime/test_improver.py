@@ -102,6 +102,25 @@ def test_nothing_is_answered_after_the_end() -> None:
     assert solver.closed
 
 
+def test_the_search_of_a_moot_request_ends_at_once_and_the_next_one_begins() -> None:
+    async def scene() -> tuple[SlowSolver, Answers]:
+        solver, answers = SlowSolver([1000.0, 1.0]), Answers()
+        improver = Improver(solver, answers.put)
+        for request in (a_request(f"d-{i}", patience=60.0) for i in range(3)):
+            improver.submit(request)
+        await asyncio.sleep(5.0)
+        improver.keep({"d-1"})  # the first is being solved, and the last one waits for its turn
+        assert improver.is_busy
+        await asyncio.sleep(10.0)
+        assert not improver.is_busy
+        return solver, answers
+
+    solver, answers = run(scene())
+    ((at, answer),) = answers.found
+    assert (at, answer.id, bool(answer.found)) == (6.0, "d-1", True)
+    assert (solver.seconds, solver.at_once) == ([], 1)
+
+
 def test_in_virtual_time_the_duration_follows_from_the_effort() -> None:
     async def scene() -> float:
         answers = Answers()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.effects import Bind
-from reprieve.model.events import PlanImproved, Seen, Synced
+from reprieve.model.events import Gone, PlanImproved, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.preemption.least_disturbance import solver_task
 from reprieve.runtime.improver import InProcess, Solver
@@ -23,7 +23,7 @@ from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.runtime.fake_cluster import FakeCluster
 from tests.unit.runtime.test_improver import SlowSolver
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.making import a_node, a_pod, target
 from tests.unit.scheduler.test_improving import PATIENCE, POLICY, gang, world
 
 OTHERS = 20
@@ -83,6 +83,31 @@ def test_nothing_is_sent_for_the_plan_before_the_answer() -> None:
 def test_a_solver_that_does_not_answer_costs_patience_and_no_more() -> None:
     told, _ = played(SlowSolver([1000.0]))
     assert told.at(Outcome.PREEMPTS) == [PATIENCE]
+
+
+@pytest.mark.parametrize(
+    "sights",
+    [
+        [Gone(target(one)) for one in gang()],
+        [Seen(a_node(f"new-{i}")) for i in range(2)],
+    ],
+    ids=["the gang is gone", "the gang was placed"],
+)
+def test_a_search_whose_answer_is_not_needed_any_more_ends(sights: list[Seen | Gone]) -> None:
+    """Before patience does, and at the same moment on every run."""
+
+    async def main() -> float:
+        cluster, solver = FakeCluster(), SlowSolver([1000.0])
+        cluster.show([*map(Seen, (*world(), *gang())), Synced()])
+        async with Loop(Scheduler(SETTINGS), cluster, clock, Told().put, solver=solver).running():
+            await asyncio.sleep(0.5)
+            assert solver.working == 1
+            cluster.show(sights)
+            while solver.working:
+                await asyncio.sleep(0.01)
+            return asyncio.get_running_loop().time()
+
+    assert 0.5 < run(main()) == run(main()) < PATIENCE
 
 
 def test_what_was_found_is_journaled_and_replayed_without_a_solver(

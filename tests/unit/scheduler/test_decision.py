@@ -52,7 +52,7 @@ def test_two_schedulers_that_see_the_same_decide_the_same() -> None:
 
 def test_no_two_decisions_share_an_id() -> None:
     """Also when nothing happened between them."""
-    stage = stage_with(a_node("n1"), *(a_pod(f"p{i}", cpu="64") for i in range(20))).after(3000.0)
+    stage = stage_with(a_node("n1"), *(a_pod(f"p{i}", cpu=f"{64 + i}") for i in range(20))).after(3000.0)
     assert len({decision.id for decision in stage.decisions}) == len(stage.decisions) > 100
 
 

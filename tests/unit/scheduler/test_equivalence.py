@@ -76,9 +76,14 @@ def test_everything_else_does(other: Pod) -> None:
 def test_an_answer_is_good_only_until_something_happens() -> None:
     cluster = alike()
     state = cluster.stage.scheduler._state
-    assert state.refused is not None
+    key = asked(a_newcomer("new"))
+    assert state.refusals.of(key, state.stamp(), 0.0) is not None
     cluster.show(a_pod("small", cpu="0", priority=1))
-    assert state.refused is None, "a pod was placed since"
+    found = state.refusals.of(key, state.stamp(), 0.0)
+    assert found is not None, "a pod that comes helps none"
+    assert not found[1], "a pod was placed since, so the reasons may be others"
+    cluster.gone("small")
+    assert state.refusals.of(key, state.stamp(), 0.0) is None, "a pod left"
 
 
 def test_no_room_is_missed_by_what_comes_a_moment_later() -> None:

@@ -7,16 +7,18 @@ import pytest
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Improvement, PlanImproved
-from reprieve.model.objects import KubernetesObject
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
-from reprieve.preemption.plan import Quality
+from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.validation import BrokenRuleError
-from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.stage import remains
@@ -298,3 +300,56 @@ def test_an_unknown_answer_changes_nothing() -> None:
     stranger = Target("PodGroup", "default", "none", "uid-none")
     scheduler = Scheduler(Settings())
     assert scheduler.observe([PlanImproved(stranger, "d-none", (Improvement("none"),))], 0.0) == []
+
+
+# --- the second decision -------------------------------------------------------------------------
+
+
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by a domain whenever a plan is searched there from the start."""
+    found: list[str] = []
+    search = Planning.by_ceiling
+
+    def noted(self: Planning, placement: Placement) -> Plan:
+        found.append(self.domain.name)
+        return search(self, placement)
+
+    monkeypatch.setattr(Planning, "by_ceiling", noted)
+    return found
+
+
+@pytest.mark.parametrize("change", [None, a_pod("extra", cpu="100m", on="n3", priority=1)])
+@pytest.mark.parametrize("answered", [False, True])
+def test_what_is_known_is_checked_and_nothing_is_searched_again(
+    monkeypatch: pytest.MonkeyPatch, change: Pod | None, answered: bool
+) -> None:
+    searches = searched(monkeypatch)
+    cluster = begun()
+    if change is not None:
+        cluster.show(change)
+    if answered:
+        cluster.stage.improve()
+    else:
+        cluster.stage.after(PATIENCE)
+    assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST if answered else FIRST)
+    assert quality(cluster).proved is (answered and change is None)
+    assert len(searches) == 1
+
+
+def test_if_nothing_holds_that_is_known_it_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = searched(monkeypatch)
+    cluster = begun()
+    cluster.gone(reserved(cluster)["g-0"], kind="Node").stage.after(PATIENCE)
+    assert len(searches) == 2
+
+
+def test_if_what_is_known_costs_more_now_it_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A budget protects a pod of both plans."""
+    searches = searched(monkeypatch)
+    cluster = begun()
+    labelled = later(cluster.pod("w0-0"))
+    metadata = msgspec.structs.replace(labelled.metadata, labels={"app": "kept"})
+    cluster.show(msgspec.structs.replace(labelled, metadata=metadata), a_budget("kept", 0, app="kept"))
+    cluster.stage.improve()
+    assert outcomes(cluster)[-1] is Outcome.PREEMPTS
+    assert len(searches) == 2

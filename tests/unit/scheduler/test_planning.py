@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from reprieve.model.objects import KubernetesObject
@@ -46,7 +47,7 @@ def case_of(
     demand, view = demand_of(requester, world.snapshot(), DEFAULT_PROFILE, {}, 0.0)
     rows = [(view.pods.rows["default", pod], view.nodes.rows[node]) for pod, node in promised]
     room = Promised(tuple(pod for pod, _ in rows), tuple(node for _, node in rows))
-    taken = tuple(view.pods.rows["default", name] for name in in_flight.split())
+    taken = np.array([view.pods.rows["default", name] for name in in_flight.split()], np.int64)
     return DecisionContext(requester, demand, view, DEFAULT_PROFILE, room, taken, taken)
 
 

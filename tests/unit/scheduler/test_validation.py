@@ -11,6 +11,7 @@ from reprieve.model.objects import Condition
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.state import State
 from reprieve.scheduler.validation import BrokenRuleError, validate
 from tests.unit.scheduler.crowds import a_budget
@@ -79,6 +80,11 @@ def leave_demand(state: State) -> None:
 
 def forget_budgets(state: State) -> None:
     state.world._others.clear()
+
+
+def spoil_units(state: State) -> None:
+    state.ledger.unit_evictions.begin([UnitPod(target(OLD), "g", ("default", "g"), "")])
+    state.ledger.unit_evictions._groups.remove(("default", "g"), target(OLD))
 
 
 Break = Callable[[State], object]
@@ -178,6 +184,34 @@ WAYS: dict[str, tuple[Break, str]] = {
     "calls after their stage": (
         lambda s: keep(s, pending=frozenset({Evict(target(OLD))})),
         "its plan is Stage.DRAINING and waits for 1 calls",
+    ),
+    "a plan that its victim does not know": (
+        lambda s: s.plans._by_target.remove(target(OLD), KEY),
+        "name='new'.: its plan is not found by its calls, victims or nodes",
+    ),
+    "a plan that its node does not know": (
+        lambda s: s.plans._by_node.remove("n1", KEY),
+        "name='new'.: its plan is not found by its calls, victims or nodes",
+    ),
+    "needed by no plan": (
+        lambda s: s.ledger.victims.need([target(LATE)]),
+        "name='new'.: its plan is not found .* or others are needed gone",
+    ),
+    "a mark that counts as unused, and is none": (
+        lambda s: s.ledger.victims._unused.add(target(OLD)),
+        "Pod default/old: its mark is unused: False; the ledger says otherwise",
+    ),
+    "a victim that its column does not show": (
+        lambda s: s.columns._chosen._born.fill(0),
+        "Pod default/old: it is a victim in flight, or its column says so, and not both",
+    ),
+    "room that its columns do not show": (
+        lambda s: s.columns._nominated._born.fill(0),
+        "they reserve .* and their columns say otherwise",
+    ),
+    "a pod of a unit that its group does not know": (
+        spoil_units,
+        "its pods are not found by themselves, or by their groups",
     ),
     "a stray call of no plan": (
         lambda s: s.ledger.victims.stray([Announce(target(OLD), Tone.NORMAL, "", "", "")]),

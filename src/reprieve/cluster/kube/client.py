@@ -11,12 +11,14 @@ from importlib.metadata import version
 from math import inf
 from types import SimpleNamespace
 from typing import Protocol, TypeVar
+from urllib.parse import quote
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
 from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
-from reprieve.cluster.kube.flow_control import TokenBucket
+from reprieve.cluster.kube.flow_control import ReadPause, TokenBucket
+from reprieve.cluster.kube.http_pool import HttpPool, NoResponseError, NotSentError
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Refused
@@ -24,6 +26,7 @@ from reprieve.cluster.port import Answer, Lost, Refused
 _USER_AGENT = f"reprieve/{version('reprieve')}"
 _BUSY, _UNAVAILABLE, _UNAUTHORIZED = 429, 503, 401
 _TOO_LATE = "not sent: the leader lease has expired, and another replica may lead"
+_PLAIN_IN_PATHS, _PLAIN_IN_QUERIES = "/%:@!$&'()*+,;=", "/:@!$'()*,;?"
 _LONGEST_REST = 60.0  # seconds; a longer Retry-After is cut to this
 
 
@@ -85,13 +88,20 @@ class Connection:
     """Made by ``connected``. Requests may run concurrently."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, access: Access, limits: ClientLimits, may_write_for: Seconds
+        self,
+        session: aiohttp.ClientSession,
+        access: Access,
+        limits: ClientLimits,
+        may_write_for: Seconds,
+        pool: HttpPool | None = None,
     ) -> None:
+        """``pool``: for writes; without it, the session sends them, too."""
         self._session = session
         self._access = access
         self._limits = limits
         self._may_write_for = may_write_for
         self._bucket = TokenBucket(limits.rate, limits.burst)
+        self._pool = pool
 
     async def perform(self, call: ApiCall) -> Answer:
         """Runs an API call; a lost response becomes an answer."""
@@ -127,22 +137,52 @@ class Connection:
 
     async def _send(self, request: KubeRequest, grant: Grant) -> KubeResponse:
         await self._wait_for_turn(request)
+        if request.writes and self._pool is not None:
+            return await self._written(self._pool, request, grant)
         async with self._opened(request, grant, self._time_for(request)) as response:
             return await self._read(response)
 
     def _time_for(self, request: KubeRequest) -> aiohttp.ClientTimeout:
-        """A list may take any time while bytes arrive; a write must end before the lease may expire.
-
-        A write that outlives the lease could take effect while another replica leads.
-        """
-        seconds, total = self._limits.request_seconds, None
-        if request.writes:
-            total = min(seconds, self._may_write_for())
-            if total <= 0:
-                raise NoAnswerError(_TOO_LATE)
+        """A list may take any time while bytes arrive."""
+        limits = self._limits
+        total = self._time_to_write() if request.writes else None
         return aiohttp.ClientTimeout(
-            total=total, sock_connect=self._limits.connect_seconds, sock_read=seconds
+            total=total, sock_connect=limits.connect_seconds, sock_read=limits.request_seconds
         )
+
+    def _time_to_write(self) -> float:
+        """A write must end before the lease may expire: one that outlives it could take effect while another
+        replica leads."""
+        seconds = min(self._limits.request_seconds, self._may_write_for())
+        if seconds <= 0:
+            raise NoAnswerError(_TOO_LATE)
+        return seconds
+
+    async def _written(self, pool: HttpPool, request: KubeRequest, grant: Grant) -> KubeResponse:
+        """A write on a kept connection."""
+        access, clock = self._access, asyncio.get_running_loop().time
+        began, code = clock(), None
+        try:
+            message = pool.message(request.method, _target(request), _headers(request, grant), request.body)
+            response = await pool.exchange(message, grant.tls, self._time_to_write(), self._check_lease)
+            code = response.status
+        except NotSentError as error:
+            # A failed TLS handshake looks like this, too: certificates may have been rotated.
+            access.recheck_files()
+            raise NoAnswerError(f"{access.server} cannot be reached: {error}") from error
+        except NoResponseError as error:
+            access.recheck_files()
+            sentence = f"{request.method} {request.path}: {error}"
+            raise NoAnswerError(sentence, harmless=False) from error
+        finally:
+            access.observer(pool.authority, request.method, code, clock() - began)
+        return self._noted(response.status, response.body, response.headers.get("retry-after", ""))
+
+    def _check_lease(self) -> None:
+        """When a request is sent, and not when it is made: between the two lie a TCP and TLS handshake, and
+        perhaps a suspended process."""
+        if self._may_write_for() <= 0:
+            raise NoAnswerError(_TOO_LATE)
 
     async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
         """Batches of whole lines as they arrive, until the server ends the stream.
@@ -160,10 +200,15 @@ class Connection:
                 if response.status == _UNAUTHORIZED:
                     self._access.renew(grant)
                 raise RefusedError(await self._read(response))
-            splitter = LineSplitter()
+            splitter, pause, clock = LineSplitter(), ReadPause(), asyncio.get_running_loop().time
+            waiting_since = clock()
             async for chunk in response.content.iter_any():
+                waited = clock() - waiting_since
                 if found := splitter.feed(chunk):
                     yield found
+                if seconds := pause.after(waited, len(chunk)):
+                    await _left_unread(response, seconds)
+                waiting_since = clock()
 
     @asynccontextmanager
     async def _opened(
@@ -209,22 +254,22 @@ class Connection:
         was sent and may decide anew; a read waits as long as it takes."""
         longest = self._limits.turn_seconds if request.writes else inf
         pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
-        await asyncio.sleep(max(0.0, min(pause, longest)))
+        if pause > 0:
+            await asyncio.sleep(min(pause, longest))
         if pause > longest:
             why = f"the rate limit is reached, or {self._access.server} sent Retry-After"
             raise NoAnswerError(f"not sent within {longest:g} s: {why}")
 
     async def _read(self, response: aiohttp.ClientResponse) -> KubeResponse:
         body = await response.read()
-        if response.status in (_BUSY, _UNAVAILABLE):
-            self._rest(response.headers.get("Retry-After", ""))
-        return KubeResponse(response.status, body)
+        return self._noted(response.status, body, response.headers.get("Retry-After", ""))
 
-    def _rest(self, retry_after: str) -> None:
+    def _noted(self, status: int, body: bytes, retry_after: str) -> KubeResponse:
         """Retry-After holds back every request on this connection, and not only the one that was rejected."""
-        if retry_after.isascii() and retry_after.isdigit():
+        if status in (_BUSY, _UNAVAILABLE) and retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)
             self._bucket.rest(asyncio.get_running_loop().time() + seconds)
+        return KubeResponse(status, body)
 
 
 class _Body(aiohttp.BytesPayload):
@@ -253,6 +298,24 @@ class _Body(aiohttp.BytesPayload):
         if self.too_late:
             raise NoAnswerError(_TOO_LATE)
         self.sent = True
+
+
+async def _left_unread(response: aiohttp.ClientResponse, seconds: float) -> None:
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    if transport is None:
+        return  # the stream has ended; all of it has arrived
+    transport.pause_reading()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        transport.resume_reading()
+
+
+def _target(request: KubeRequest) -> str:
+    path = quote(request.path, safe=_PLAIN_IN_PATHS)
+    query = "&".join(f"{quote(name)}={quote(value, safe=_PLAIN_IN_QUERIES)}" for name, value in request.query)
+    return f"{path}?{query}" if query else path
 
 
 def _headers(request: KubeRequest, grant: Grant) -> list[tuple[str, str]]:
@@ -298,7 +361,19 @@ async def connected(
         cookie_jar=aiohttp.DummyCookieJar(),
         trace_configs=[_reporting_to(access.observer)],
     ) as session:
-        yield Connection(session, access, limits, may_write_for)
+        pool = _pool(access, limits)
+        try:
+            yield Connection(session, access, limits, may_write_for, pool)
+        finally:
+            if pool is not None:
+                pool.close()
+
+
+def _pool(access: Access, limits: ClientLimits) -> HttpPool | None:
+    """None if the way to the server is not a plain one."""
+    if access.proxy or "@" in access.server:
+        return None
+    return HttpPool(access.server, access.server_name, limits.connect_seconds)
 
 
 def _reporting_to(observer: RequestObserver) -> aiohttp.TraceConfig:

@@ -1,8 +1,13 @@
-"""The client's rate limiter, and backoff between retries. Time is an argument."""
+"""The client's rate limiter, backoff between retries, and pauses between reads. Time is an argument."""
 
 from dataclasses import dataclass
 from math import inf
 from zlib import crc32
+
+_CLOSE_SECONDS = 0.005  # messages that come within this time follow one another closely
+_PAUSE_GROWTH = 0.001
+_LONGEST_PAUSE = 0.02
+_SMALL_READ = 32 * 1024  # bytes
 
 
 class TokenBucket:
@@ -47,6 +52,28 @@ class RetryBackoff:
     def after(self, failures: int) -> float:
         """How long to wait after so many failures in a row."""
         return spread(self.name, min(self.first * 2.0 ** min(max(failures - 1, 0), 16), self.longest))
+
+
+class ReadPause:
+    """For how long a stream of small messages is left unread after a read.
+
+    Every wake-up of the event loop costs more than the message that causes it. So while messages follow one
+    another closely, they are left to arrive and are read together; the pause grows with every such read. A
+    message that was waited for ends it: on a quiet stream every message is read at once.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def after(self, waited: float, size: int) -> float:
+        """The pause after a read of so many bytes that came after so many seconds."""
+        if waited >= _CLOSE_SECONDS:
+            self._seconds = 0.0
+        elif size < _SMALL_READ:
+            self._seconds = min(self._seconds + _PAUSE_GROWTH, _LONGEST_PAUSE)
+        else:
+            return 0.0  # enough arrives without a pause, as in a list; a pause would only delay it
+        return self._seconds
 
 
 def spread(name: str, seconds: float) -> float:

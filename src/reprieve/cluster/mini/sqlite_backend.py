@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ _HAS_FILE = b"a cluster is stored here\n"  # in the lock: an empty file later on
 _PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
 _PROBE = "probe", "x" * 4000  # a note of about a page, written to find out whether there is room
 _OLDEST = "oldest"
+_TYPES: Mapping[str, EventType] = {one.value: one for one in EventType}  # looked up for every row
+_DELETED = EventType.DELETED.value
 _FORMAT = 1
 _TRIMMED_AT_ONCE = 4  # old versions per write: trimming them all at once would make one write slow
 # No full sync per change: a killed process loses nothing, a machine that loses power the last moments.
@@ -120,12 +122,14 @@ class SqliteBackend:
         with suppress(OSError):  # the disk is full: the next start marks it
             os.pwrite(self._lock, _HAS_FILE, 0)
 
-    def read(self) -> PersistedState:
+    def read(self, kept: int) -> PersistedState:
+        """All objects, and the last ``kept`` changes, from which watches may resume."""
         try:
             rows = self._db.execute(f"SELECT {_VERSIONS} FROM versions ORDER BY version").fetchall()
         except sqlite3.Error as error:
             raise self._error("cannot be read", error) from error
-        return _kept(rows, self._trimmed)
+        last = rows[-1][0] if rows else 0
+        return _kept(rows, max(self._trimmed, last - kept))
 
     def write(self, change: WatchEvent, oldest: int) -> None:
         """Write one change atomically; versions up to ``oldest`` may be trimmed."""
@@ -239,13 +243,16 @@ def _locked(directory: Path) -> int:
 
 
 def _kept(rows: Sequence[Any], oldest: int) -> PersistedState:
-    stored = {row[0]: Stored(Key(*row[2:5]), row[5], row[0], row[7]) for row in rows}
+    stored = {
+        version: Stored(Key(resource, namespace, name), uid, version, raw)
+        for version, _, resource, namespace, name, uid, _, raw in rows
+    }
     replaced = {row[6] for row in rows}
     return PersistedState(
-        objects=[stored[row[0]] for row in rows if row[1] != EventType.DELETED and row[0] not in replaced],
+        objects=[stored[row[0]] for row in rows if row[1] != _DELETED and row[0] not in replaced],
         changes=[
-            WatchEvent(row[0], EventType(row[1]), stored[row[0]], stored.get(row[6]))
-            for row in rows
-            if row[0] > oldest
+            WatchEvent(version, _TYPES[verb], stored[version], stored.get(before))
+            for version, verb, _, _, _, _, before, _ in rows
+            if version > oldest
         ],
     )

@@ -4,7 +4,7 @@ It follows the Kubernetes API: optimistic concurrency, UID preconditions, the st
 deletion with finalizers. It knows no schema, no admission and no network: those come before it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
@@ -63,20 +63,23 @@ class Store:
         self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
         self.unreadable: dict[Key, Exception] = {}  # objects that the backend has, and that are not loaded
-        kept = backend.read() if backend is not None else PersistedState()
-        for stored in kept.objects:
-            self._load(stored)
-        self._history = WatchCache(kept_changes, [self._readable(change) for change in kept.changes])
+        kept = backend.read(kept_changes) if backend is not None else PersistedState()
+        self._load(kept.objects)
+        changes = map(self._readable, kept.changes) if self.unreadable else kept.changes
+        self._history = WatchCache(kept_changes, list(changes))
         self.kinds = self._all_kinds()
 
-    def _load(self, stored: Stored) -> None:
+    def _load(self, objects: Iterable[Stored]) -> None:
         """One unreadable object must not keep the others from being loaded."""
-        try:
-            _decode_head(stored.raw)
-        except msgspec.MsgspecError as error:
-            self.unreadable[stored.key] = error
-        else:
-            self._objects.setdefault(stored.key.resource, {})[stored.key] = stored
+        tables = self._objects
+        for stored in objects:
+            key = stored.key
+            try:
+                _decode_head(stored.raw)
+            except msgspec.MsgspecError as error:
+                self.unreadable[key] = error
+            else:
+                tables.setdefault(key.resource, {})[key] = stored
 
     def _readable(self, change: WatchEvent) -> WatchEvent:
         """A watch that resumes is sent no object that it could not read."""

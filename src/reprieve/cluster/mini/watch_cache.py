@@ -158,7 +158,7 @@ class CacheWatcher:
 
 
 def _bytes_of(changes: Sequence[WatchEvent]) -> int:
-    return sum(len(change.object.raw) for change in changes)
+    return sum([len(change.object.raw) for change in changes])
 
 
 def _end(sleep: asyncio.Future[None]) -> None:

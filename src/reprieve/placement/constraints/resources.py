@@ -32,6 +32,15 @@ def resources(ask: Ask) -> Iterator[Rejection]:
             yield Rejection(curable, Reason(Code.INSUFFICIENT_RESOURCE, name), curable=True)
 
 
+def has_room(ask: Ask, node: int) -> bool:
+    """Whether one node is not among those that ``resources`` rejects."""
+    view, requests = ask.view, ask.view.pods.requests[:, ask.pod]
+    short = (requests > 0) & (view.allocatable[:, node] - view.requested[:, node] < requests)
+    return not short.any() or all(
+        is_ignored(view.axis.names[row], ask.profile) for row in np.flatnonzero(short)
+    )
+
+
 def is_ignored(name: str, profile: Profile) -> bool:
     """Extended resources that the profile ignores, by name or by the group before the slash."""
     return name in profile.ignored_resources or (

@@ -9,31 +9,31 @@ from collections.abc import Iterator, Sequence
 
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, patterns_of
+from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, PatternsBelow
 
 _SUMS = (Disturbance.PODS_STOPPED, Disturbance.WORKLOADS_ENDED, Disturbance.PODS)
 
 
-def bound_of(model: RoomModel, levels: Sequence[float]) -> tuple[float, ...]:
-    """The first criteria, up to the first sum over units. ``levels``: priorities that may suffice."""
+def bound_of(model: RoomModel, below: PatternsBelow) -> tuple[float, ...]:
+    """The first criteria, up to the first sum over units."""
     bound: list[float] = []
-    if not levels or len(model.needs) > 1:
+    if not model.levels or len(model.needs) > 1:
         return ()
+    ceiling = math.inf
     for place, criterion in enumerate(model.order):
         if criterion is Disturbance.HIGHEST_PRIORITY:
-            bound.append(levels[0])
-            model = model.below(levels[0])
+            ceiling = model.levels[0]
+            bound.append(ceiling)
         elif criterion is Disturbance.BUDGETS_BROKEN:
             bound.append(0)
         else:
             if criterion in _SUMS:
-                bound.append(_least_sum(model, place))
+                bound.append(_least_sum(below.model(ceiling), below(ceiling), place))
             break
     return tuple(bound)
 
 
-def _least_sum(model: RoomModel, place: int) -> float:
-    patterns = patterns_of(model)
+def _least_sum(model: RoomModel, patterns: EvictionPatterns, place: int) -> float:
     missing = model.target - patterns.free
     segments = sorted(_segments(model, patterns, place))
     total = 0.0

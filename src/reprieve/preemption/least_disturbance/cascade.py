@@ -6,14 +6,15 @@ it: no number of a single unit, so that it is reported and no criterion.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.shape import Shape
-from reprieve.model.snapshot import NOWHERE
+from reprieve.model.selectors import ANYWHERE
+from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
@@ -23,15 +24,16 @@ from reprieve.preemption.units import Unit, Units
 
 FITS, PREEMPTS, NOWHERE_TO_GO = range(3)
 _NONE_BELOW = -(1 << 63)  # no unit has a lower priority
+_HIGHEST = (1 << 63) - 1
 
 _Kind = tuple[bytes, bytes]  # what a pod requests, and the nodes that it may use
 
 
-def cascades(question: Question, units: Units, victims: Sequence[Unit]) -> Ints:
-    """[unit] 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere."""
-    picture = _Picture(question, units)
+def cascades(question: Question, units: Units, numbers: Ints) -> Ints:
+    """[unit] of these units: 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere."""
     found = np.zeros(len(units.priority), np.int64)
-    found[[unit.number for unit in victims]] = [picture.class_of(unit) for unit in victims]
+    if len(numbers):
+        found[numbers] = _Classes(_Picture(question, units), units, numbers).found()
     return found
 
 
@@ -79,36 +81,83 @@ class _Remaining:
         return NOWHERE_TO_GO
 
 
+class _Classes:
+    """Units in columns: each kind of pod is looked at once for each priority, and not for each unit."""
+
+    def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
+        self._picture, self._priority = picture, units.priority[numbers]
+        pods = units.pods_of(numbers)
+        place_of = np.full(len(units.priority), NOWHERE)
+        place_of[numbers] = np.arange(len(numbers))
+        unit = place_of[units.of_pod[pods]]
+        self._kinds, codes = picture.kinds(pods)
+        # Entries: which kinds of pods each unit has, and how many.
+        width, nodes = len(self._kinds), len(units.view.nodes)
+        pairs, self._count = np.unique(unit * width + codes, return_counts=True)
+        self._unit, self._kind = pairs // width, pairs % width
+        # Which nodes each unit is on, and where its part of that list begins and ends.
+        on, self._node = np.divmod(np.unique(unit * nodes + units.view.where[pods]), nodes)
+        bounds = np.searchsorted(on, np.arange(len(numbers) + 1))
+        self._first, self._spans = bounds[:-1], np.diff(bounds)
+
+    def found(self) -> Ints:
+        fits = self._has_seats(np.full(len(self._priority), _NONE_BELOW), np.ones_like(self._unit, np.bool_))
+        others = ~fits & (self._priority > self._picture.lowest)
+        preempts = others & self._has_seats(self._priority, others[self._unit])
+        return np.select([fits, preempts], [FITS, PREEMPTS], NOWHERE_TO_GO)
+
+    def _has_seats(self, below: Ints, asked: Mask) -> Mask:
+        """[unit] whether its pods have seats off its nodes, if units of a priority below so much were gone.
+
+        Each kind of pod is given all the room. ``asked``: entries.
+        """
+        enough = np.ones(len(self._priority), np.bool_)
+        order = np.flatnonzero(asked)
+        order = order[np.lexsort((below[self._unit[order]], self._kind[order]))]
+        kind, lower = self._kind[order], below[self._unit[order]]
+        begins = np.flatnonzero((np.diff(kind, prepend=NOWHERE) != 0) | (np.diff(lower, prepend=0) != 0))
+        widest, largest = self._spans.max(), self._count.max()
+        settled = NOWHERE  # a kind that has seats for all units; without more units gone, it still has
+        for begin, end in pairwise([*begins.tolist(), len(order)]):
+            code, priority, entries = int(kind[begin]), int(lower[begin]), order[begin:end]
+            if code == settled:
+                continue
+            seats = self._picture.seats(self._kinds[code], priority)
+            units, total = self._unit[entries], int(seats.sum())
+            enough[units] &= total - self._own(seats, units) >= self._count[entries]
+            if total - seats.max(initial=0) * widest >= largest:
+                settled = code
+        return enough
+
+    def _own(self, seats: Ints, units: Ints) -> Ints:
+        """[unit] the seats on its own nodes."""
+        spans = self._spans[units]
+        ends = np.cumsum(spans)
+        entries = np.repeat(self._first[units] - (ends - spans), spans) + np.arange(ends[-1])
+        return np.add.reduceat(seats[self._node[entries]], ends - spans)
+
+
 class _Picture:
     """How many pods of each kind each node could take, as it is and without units of lower priorities."""
 
     def __init__(self, question: Question, units: Units) -> None:
         view = question.view
-        self._question, self._units, self._where = question, units, view.where.tolist()
+        self._question, self._units = question, units
         self._counted = np.array([not is_ignored(n, question.profile) for n in view.axis.names], np.bool_)
         self._left = {_NONE_BELOW: view.allocatable - view.requested}
-        self._kinds: dict[Shape, _Kind] = {}
-        self._fits: dict[tuple[_Kind, int], tuple[list[int], int]] = {}  # on each node, and in all
+        self._nodes_of: dict[object, bytes] = {}
+        self._kind_of: dict[int, _Kind] = {}  # by the identity of a shape: pods of one template share it
+        running = units.of_pod != NOWHERE
+        self.lowest = int(units.priority[units.of_pod[running]].min(initial=_HIGHEST))  # of all units
 
-    def class_of(self, unit: Unit) -> int:
-        nodes = {self._where[pod] for pod in unit.pods}
-        kinds = Counter(map(self.kind, unit.pods))
-        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, unit.priority)):
-            if all(self._seats(kind, below, nodes) >= count for kind, count in kinds.items()):
-                return result
-        return NOWHERE_TO_GO
-
-    def _seats(self, kind: _Kind, below: int, without: set[int]) -> int:
-        """Each kind of pod is given all the room."""
-        if (kind, below) not in self._fits:
-            needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
-            asked = (needs > 0) & self._counted
-            most = len(self._where)
-            fits = (self.left(below)[asked] // needs[asked, None]).min(axis=0, initial=most)
-            fits = np.where(nodes, np.maximum(fits, 0), 0)
-            self._fits[kind, below] = fits.tolist(), int(fits.sum())
-        listed, total = self._fits[kind, below]
-        return total - sum(listed[node] for node in without)
+    def seats(self, kind: _Kind, below: int) -> Ints:
+        """[node] how many pods of a kind fit there."""
+        needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
+        fits = np.full(len(nodes), len(self._question.view.pods))
+        left = self.left(below)
+        for row in np.flatnonzero((needs > 0) & self._counted).tolist():
+            np.minimum(fits, left[row] // int(needs[row]), out=fits)
+        return np.where(nodes, np.maximum(fits, 0), 0)
 
     def has_room(self, kind: _Kind, left: Ints) -> Mask:
         """[node] whether a pod of this kind fits into so much."""
@@ -121,12 +170,53 @@ class _Picture:
         """What units of a lower priority use."""
         return self.left(below) - self._left[_NONE_BELOW]
 
+    def kinds(self, pods: Ints) -> tuple[list[_Kind], Ints]:
+        """The kinds of these pods, and which of them each pod is."""
+        compiled = self._question.view.pods.compiled
+        shapes = np.fromiter((id(compiled[pod].shape) for pod in pods.tolist()), np.int64, len(pods))
+        _, firsts, shape_of = np.unique(shapes, return_index=True, return_inverse=True)
+        tied = (which for which, pod in enumerate(pods[firsts].tolist()) if self._is_tied(pod))
+        # What other pods allow depends on which pod asks: the first by name, never by row.
+        for pod in sorted(
+            (pod for which in tied for pod in pods[shape_of == which].tolist()), key=self._name
+        ):
+            self.kind(pod)
+        codes: dict[_Kind, int] = {}
+        of_shape = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods[firsts].tolist()]
+        return list(codes), np.array(of_shape, np.int64)[shape_of]
+
+    def _is_tied(self, pod: int) -> bool:
+        """Whether other pods may decide which nodes it can use, apart from terms that select it."""
+        view, profile = self._question.view, self._question.profile
+        shape = view.pods.shape(pod)
+        between_pods = shape.affinity or shape.anti_affinity or shape.spread or shape.ports
+        volumes = shape.claims or shape.disks or shape.inline_volumes
+        return bool(between_pods or volumes or any(default.required for default in profile.default_spread))
+
+    def _beyond_room(self, pod: int) -> object:
+        """Pods for which this is equal may use the same nodes, apart from room."""
+        view = self._question.view
+        shape = view.pods.shape(pod)
+        if self._is_tied(pod):
+            return shape
+        labels = tuple(pair for pair in shape.labels if pair[0] in view.pods.looked_at)
+        nodes = None if shape.nodes == ANYWHERE else shape.nodes
+        return shape.namespace, labels, nodes, shape.tolerations, shape.features
+
+    def _name(self, pod: int) -> tuple[str, str]:
+        meta = self._question.view.pods.compiled[pod].pod.metadata
+        return meta.namespace, meta.name
+
     def kind(self, pod: int) -> _Kind:
         view = self._question.view
         shape = view.pods.shape(pod)
-        if shape not in self._kinds:
-            self._kinds[shape] = view.pods.requests[:, pod].tobytes(), self._nodes(pod).tobytes()
-        return self._kinds[shape]
+        found = self._kind_of.get(id(shape))
+        if found is None:
+            key = self._beyond_room(pod)
+            if key not in self._nodes_of:
+                self._nodes_of[key] = self._nodes(pod).tobytes()
+            found = self._kind_of[id(shape)] = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
+        return found
 
     def _nodes(self, pod: int) -> Mask:
         """The nodes that all constraints but room allow."""
@@ -144,7 +234,6 @@ class _Picture:
             lower = of_pod != NOWHERE
             lower[lower] = self._units.priority[of_pod[lower]] < priority
             rows = np.flatnonzero(lower)
-            left = self._left[_NONE_BELOW].copy()
-            np.add.at(left.T, view.where[rows], view.pods.requests[:, rows].T)
-            self._left[priority] = left
+            freed = sums_by_node(view.pods.requests[:, rows], view.where[rows], len(view.nodes))
+            self._left[priority] = self._left[_NONE_BELOW] + freed
         return self._left[priority]

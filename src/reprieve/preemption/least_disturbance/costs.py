@@ -97,38 +97,58 @@ class Costs:
                 return np.zeros(len(units.priority), np.int64)
 
 
-def costs_of(units: Units, allowed: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
+def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequence[Unit]) -> float:
+    """No plan with a victim above this priority is better than one that evicts these.
+
+    For if it costs nothing by the criteria that come before the priority, none is better by them.
+    """
+    if Disturbance.HIGHEST_PRIORITY not in order:
+        return math.inf
+    before = set(order[: order.index(Disturbance.HIGHEST_PRIORITY)])
+    if before - {Disturbance.BUDGETS_BROKEN} or (before and Joint(accounts, ()).broken(victims)):
+        return math.inf
+    return max((unit.priority for unit in victims), default=-math.inf)
+
+
+def costs_of(units: Units, wanted: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
+    """``wanted``: the units whose costs may be asked."""
     none = np.zeros(len(units.priority), np.int64)
-    return Costs(order, accounts, _gangs(units, allowed), _ended(units, allowed), none, none)
+    return Costs(order, accounts, _gangs(units, wanted), _ended(units, wanted), none, none)
 
 
-def _ended(units: Units, allowed: Mask) -> Ints:
+def _ended(units: Units, wanted: Mask) -> Ints:
     """Groups that are evicted whole, and pods that no controller replaces."""
     ended: Ints = (units.kind != UnitKind.POD).astype(np.int64)
     compiled, pods = units.view.pods.compiled, len(units.view.pods)
     ended[:pods] = 0  # the kind of a pod may say that it ranks as a group
-    for row in np.flatnonzero(allowed[:pods]).tolist():
+    for row in np.flatnonzero(wanted[:pods]).tolist():
         owners = compiled[row].pod.metadata.owner_references
         ended[row] = not any(owner.controller for owner in owners)
     return ended
 
 
-def _gangs(units: Units, allowed: Mask) -> Gangs:
+def _gangs(units: Units, wanted: Mask) -> Gangs:
     view, pods = units.view, len(units.view.pods)
-    codes, placed = view.pods.groups.codes, view.where != NOWHERE
-    alone = allowed[:pods] & (units.of_pod == np.arange(pods))
+    groups, placed = view.pods.groups, view.where != NOWHERE
+    alone = wanted[:pods] & (units.of_pod == np.arange(pods))
+    needed = {
+        code: group.spec.gang.min_count
+        for code in np.unique(groups.codes[alone]).tolist()
+        if (key := groups.things[code]) is not None
+        and (group := view.groups.pod_groups.get(key)) is not None
+        and group.spec.gang is not None
+    }
+    counts = np.bincount(groups.codes[placed], minlength=len(groups.things))
+    full = [code for code, least in needed.items() if counts[code] >= least]
+    gang_of = np.full(len(groups.things), NOWHERE)
+    gang_of[full] = np.arange(len(full))
+    gangs = gang_of[groups.codes]
+    members = placed & (gangs != NOWHERE) & (units.of_pod != NOWHERE)
+    width = max(1, len(full))
+    pairs, shares = np.unique(units.of_pod[members] * width + gangs[members], return_counts=True)
     of_unit: dict[int, list[tuple[int, int]]] = {}
-    running, slack = list[int](), list[int]()
-    for code in np.unique(codes[alone]).tolist():
-        key = view.pods.groups.things[code]
-        group = view.groups.pod_groups.get(key) if key is not None else None
-        members = placed & (codes == code)
-        count = int(members.sum())
-        if group is None or group.spec.gang is None or count < group.spec.gang.min_count:
-            continue
-        held, shares = np.unique(units.of_pod[members & (units.of_pod != NOWHERE)], return_counts=True)
-        for unit, share in zip(held.tolist(), shares.tolist(), strict=True):
-            of_unit.setdefault(unit, []).append((len(running), share))
-        running.append(count)
-        slack.append(count - group.spec.gang.min_count)
-    return Gangs({unit: tuple(found) for unit, found in of_unit.items()}, tuple(running), tuple(slack))
+    for pair, share in zip(pairs.tolist(), shares.tolist(), strict=True):
+        of_unit.setdefault(pair // width, []).append((pair % width, share))
+    running = tuple(counts[full].tolist())
+    slack = tuple(count - needed[code] for code, count in zip(full, running, strict=True))
+    return Gangs({unit: tuple(found) for unit, found in of_unit.items()}, running, slack)

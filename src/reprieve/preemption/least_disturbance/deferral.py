@@ -6,7 +6,7 @@ is a hint: a plan that is compared with the first one if it still makes enough r
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,6 +14,7 @@ from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.remembered import Remembered
 from reprieve.preemption.least_disturbance.solver_task import NamedRoom, room_of
 from reprieve.preemption.units import Units
 
@@ -29,7 +30,10 @@ class Deferral:
 
     patience: float
     answers: Sequence[Improvement] = ()
+    earlier: Mapping[str, Remembered] = field(default_factory=dict)  # by domain: what these are answers to
     asked: dict[str, bytes] = field(default_factory=dict)  # tasks, by the fingerprint of their model
+    rooms: list[tuple[str, float]] = field(default_factory=list)  # asked: fingerprint, highest priority
+    noted: dict[str, Remembered] = field(default_factory=dict)  # by domain, for the next decision
 
     def improving(self, units: Units) -> Improve:
         return partial(self._improved, units)
@@ -40,12 +44,26 @@ class Deferral:
         answer = next((one for one in self.answers if one.model == fingerprint), None)
         if answer is None:
             self.asked[fingerprint] = room.task(start)
+            self.rooms.append((fingerprint, max((item.priority for item in model.items), default=-math.inf)))
             effort.fell_short = True  # of this room nothing is proved
             return Improved(self._best(room, start))
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
         bound = tuple(-math.inf if value is None else value for value in answer.bound)
         return Improved(self._best(room, start), bound, answer.proved, answer.infeasible)
+
+    def known_of(self, room: str, first: Remembered, effort: Effort) -> Improved:
+        """What is known of a room by the answer about it, or else by the first decision."""
+        least = first.bound if room == first.room else ()
+        answer = next((one for one in self.answers if one.model == room), None)
+        effort.spent = max(effort.spent, first.spent)
+        if answer is None:
+            effort.fell_short = True
+            return Improved(None, least)
+        effort.spent = min(effort.units, effort.spent + answer.effort)
+        effort.fell_short |= answer.fell_short
+        bound = tuple(-math.inf if value is None else value for value in answer.bound)
+        return Improved(None, max(bound, least), answer.proved)
 
     def _best(self, room: NamedRoom, start: Solution | None) -> Solution | None:
         """The best of the first plan and of all that a solver found, as far as it holds in this room."""

@@ -44,8 +44,8 @@ class _Room:
         np.add.at(self._left, self._node, self._used)
         self._needs = np.array(model.needs[0], np.int64)
         self._fits = self._capacity(self._left)
-        self._pairs_at = _grouped(self._node, len(model.left))
-        self._pairs_of = _grouped(self._unit, len(listed))
+        self._pairs_at = _Grouped(self._node, len(model.left))
+        self._pairs_of = _Grouped(self._unit, len(listed))
         self._loss_of_pair = self._losses(np.arange(len(pairs)))
         self._loss = np.bincount(self._unit, self._loss_of_pair, len(listed)).astype(np.int64)
         self._gone = np.ones(len(listed), np.bool_)
@@ -108,7 +108,7 @@ class Charges:
         self._unit, self._budget, self._pods = columns
         self._units = len(units)
         self._over = np.bincount(self._budget, self._pods, len(model.allowances)) - model.allowances
-        self._shares = _grouped(self._unit, len(units))
+        self._shares = _Grouped(self._unit, len(units))
         self._harm = self._weighed()
 
     def harm(self) -> Floats:
@@ -126,9 +126,15 @@ class Charges:
             self._harm = self._weighed()
 
 
-def _grouped(keys: Ints, size: int) -> list[Ints]:
-    order = np.argsort(keys, kind="stable")
-    return np.split(order, np.searchsorted(keys[order], np.arange(1, size))) if size else []
+class _Grouped:
+    """By key: the places that have it."""
+
+    def __init__(self, keys: Ints, size: int) -> None:
+        self._order = np.argsort(keys, kind="stable")
+        self._bounds = np.searchsorted(keys[self._order], np.arange(size + 1)).tolist()
+
+    def __getitem__(self, key: int) -> Ints:
+        return self._order[self._bounds[key] : self._bounds[key + 1]]
 
 
 def weight_of(model: RoomModel, item: Item) -> float:

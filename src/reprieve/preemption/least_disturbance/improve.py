@@ -6,7 +6,6 @@ on any machine. It is loaded when it is first needed: a scheduler that does not 
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -199,7 +198,7 @@ class _Stages:
         if Disturbance.HIGHEST_PRIORITY not in order:
             return self._in_turn(self.model, len(order))
         at = order.index(Disturbance.HIGHEST_PRIORITY)
-        levels = usable_levels(self.model)
+        levels = self.model.levels
         if not levels:
             return Improved(None, proved=True, infeasible=True)
         ceiling, within = self._lowest(levels, at)
@@ -264,10 +263,3 @@ class _Stages:
         if self.start is None:
             return found
         return min(self.start, found, key=lambda one: self.model.cost(self.model.counts_of(one.units) or {}))
-
-
-def usable_levels(model: RoomModel) -> list[float]:
-    """The priorities such that there may be room with all units up to them gone; exact for equal members."""
-    levels = [-math.inf, *model.priorities]
-    first = bisect_left(levels, True, key=model.may_suffice)
-    return levels[first:]

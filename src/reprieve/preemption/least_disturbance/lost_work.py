@@ -18,12 +18,12 @@ CHECKPOINT = "reprieve.dev/last-checkpoint"
 _SHOWN = 40  # characters of a value that is ignored
 
 
-def lost_work(units: Units, allowed: Mask, now: float, cap: float) -> Ints:
-    """[unit] seconds of a node; ``cap``: so many seconds at most count for a pod."""
+def lost_work(units: Units, wanted: Mask, now: float, cap: float) -> Ints:
+    """[unit] seconds of a node, of these units; ``cap``: so many seconds at most count for a pod."""
     view = units.view
     rows = np.flatnonzero(units.of_pod != NOWHERE)
-    rows = rows[allowed[units.of_pod[rows]]]
-    moments = ((row, _moment(view, row, now)) for row in rows.tolist())
+    rows = rows[wanted[units.of_pod[rows]]]
+    moments = ((row, _moment(view, row, now)) for row in _publishing(view, rows))
     seconds = {row: min(now - moment, cap) for row, moment in moments if moment is not None}
     lost = np.zeros(len(units.priority), np.int64)
     if seconds:
@@ -31,6 +31,20 @@ def lost_work(units: Units, allowed: Mask, now: float, cap: float) -> Ints:
         work = np.ceil(np.array([*seconds.values()]) * _shares(view, found)).astype(np.int64)
         np.add.at(lost, units.of_pod[found], work)
     return lost
+
+
+def _publishing(view: Snapshot, rows: Ints) -> list[int]:
+    """The pods with a checkpoint of their own or of a group. Few have one, and there may be many pods."""
+    compiled, groups = view.pods.compiled, view.pods.groups
+    codes = groups.codes[rows]
+    saved = np.zeros(len(groups.things), np.bool_)
+    for code in np.unique(codes).tolist():
+        around = view.groups.chain(groups.things[code])
+        saved[code] = any(CHECKPOINT in group.metadata.annotations for _, group in around)
+    listed = zip(rows.tolist(), saved[codes].tolist(), strict=True)
+    return [
+        row for row, by_group in listed if by_group or CHECKPOINT in compiled[row].pod.metadata.annotations
+    ]
 
 
 def _moment(view: Snapshot, row: int, now: float) -> float | None:

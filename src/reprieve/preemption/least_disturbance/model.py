@@ -6,16 +6,18 @@ Snapshots and questions are not known here.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from reprieve.model.columns import Ints
+from reprieve.model.columns import Ints, Mask
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 
 Amounts = tuple[int, ...]  # of each resource
+Footprint = tuple[tuple[int, Amounts], ...]  # nodes, and what one unit uses of each
 Shares = tuple[tuple[int, int], ...]  # budgets or gangs, and how many pods of a unit belong to each
 
 
@@ -26,7 +28,7 @@ class Item:
     units: tuple[int, ...]  # the least important first: if so many are evicted, the first are
     priority: int
     prices: tuple[int, ...]  # of one unit, by each criterion; those of budgets and gangs are not included
-    footprint: tuple[tuple[int, Amounts], ...]  # nodes, and what one unit uses of each
+    footprint: Footprint
     budgets: Shares
     gangs: Shares
 
@@ -55,11 +57,18 @@ class RoomModel:
 
     def below(self, ceiling: float) -> "RoomModel":
         """The same, with no unit above this priority."""
-        return replace(self, items=tuple(item for item in self.items if item.priority <= ceiling))
+        items = tuple(item for item in self.items if item.priority <= ceiling)
+        return self if len(items) == len(self.items) else replace(self, items=items)
 
-    @property
-    def priorities(self) -> list[int]:
-        return sorted({item.priority for item in self.items})
+    @cached_property
+    def levels(self) -> list[float]:
+        """The priorities up to which all units together may make enough room; exact for equal members."""
+        priorities = [-math.inf, *sorted({item.priority for item in self.items})]
+        return priorities[bisect_left(priorities, True, key=self._may_suffice) :]
+
+    @cached_property
+    def _cells(self) -> "_Cells":
+        return _Cells.of(self)
 
     @cached_property
     def items_at(self) -> list[list[tuple[int, Amounts]]]:
@@ -100,21 +109,37 @@ class RoomModel:
         fits = min((have // need for have, need in zip(left, needs, strict=True) if need), default=0)
         return max(0, min(fits, self.members[shape]))
 
-    def may_suffice(self, ceiling: float) -> bool:
+    def _may_suffice(self, ceiling: float) -> bool:
         """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
-        left = np.array(self.left, np.int64).reshape(len(self.left), len(self.needs[0]))
-        for item in self.items:
-            if item.priority <= ceiling:
-                for node, used in item.footprint:
-                    left[node] += np.array(used, np.int64) * len(item.units)
+        left = self._cells.left_without(self._cells.priority <= ceiling)
         seats = sum(min(count, self._seats(left, shape)) for shape, count in enumerate(self.members))
         return seats >= self.target
 
+    def emptied(self) -> Ints:
+        """[node, resource] what is left without all units."""
+        cells = self._cells
+        return cells.left_without(np.ones(len(cells.priority), np.bool_))
+
+    def room(self) -> Ints:
+        """[node, resource] what is left with all units where they are."""
+        return self._cells.left
+
     def _seats(self, left: Ints, shape: int) -> int:
-        needs = np.array(self.needs[shape], np.int64)
-        asked, usable = needs > 0, np.array([shape in shapes for shapes in self.usable_by], np.bool_)
-        fits = (left[np.ix_(usable, asked)] // needs[asked]).min(axis=1, initial=self.members[shape])
-        return int(np.maximum(fits, 0).sum())
+        return int(self.capacities(left, shape).sum())
+
+    def capacities(self, left: Ints, shape: int = 0) -> Ints:
+        """[node] how many members of a shape fit into so much, if no other member is there."""
+        fits = np.full(len(left), self.members[shape])
+        for place, need in enumerate(self.needs[shape]):
+            if need:
+                np.minimum(fits, left[:, place] // need, out=fits)
+        return np.where(self._usable[shape], np.maximum(fits, 0), 0)
+
+    @cached_property
+    def _usable(self) -> Mask:
+        """[shape, node]"""
+        shapes = range(len(self.needs))
+        return np.array([[shape in by for by in self.usable_by] for shape in shapes], np.bool_)
 
     def units_of(self, counts: Counts) -> tuple[int, ...]:
         return tuple(sorted(unit for i, count in counts.items() for unit in self.items[i].units[:count]))
@@ -205,6 +230,34 @@ class RoomModel:
             highest if criterion is Disturbance.HIGHEST_PRIORITY else total + extra.get(criterion, 0)
             for criterion, total in zip(self.order, sums, strict=True)
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The footprints of all items in columns, one entry for each node of each."""
+
+    left: Ints  # [node, resource] with all units where they are
+    node: Ints
+    used: Ints  # [entry, resource] by all units of the item
+    priority: Ints
+
+    @classmethod
+    def of(cls, model: RoomModel) -> "_Cells":
+        width = len(model.needs[0])
+        cells = [(node, used, item) for item in model.items for node, used in item.footprint]
+        units = np.array([len(item.units) for _, _, item in cells], np.int64)
+        used = np.array([used for _, used, _ in cells], np.int64).reshape(len(cells), width)
+        return cls(
+            np.array(model.left, np.int64).reshape(len(model.left), width),
+            np.array([node for node, _, _ in cells], np.int64),
+            used * units[:, None],
+            np.array([item.priority for _, _, item in cells], np.int64),
+        )
+
+    def left_without(self, gone: Mask) -> Ints:
+        left = self.left.copy()
+        np.add.at(left, self.node[gone], self.used[gone])
+        return left
 
 
 def _taken(waiting: list[int], count: int) -> list[int]:

@@ -1,23 +1,36 @@
 """The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.gang_members import Members, Ties, members_of
 from reprieve.placement.place import survey
 from reprieve.preemption.least_disturbance.costs import Costs
-from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Shares
+from reprieve.preemption.least_disturbance.model import Footprint, Item, RoomModel, Shares
 from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.units import Units
 
 
-def model_of(question: Question, takeable: Takeable, nodes: Mask, target: int, costs: Costs) -> RoomModel:
-    """The members of the demand, and all units that may be evicted on these nodes."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """The nodes that members could use without all units that may be evicted, and the units there."""
+
+    members: Members
+    nodes: Ints  # rows
+    usable: Mask  # [shape, node] of these nodes
+    pods: Ints  # rows, of the units on these nodes
+    units: Ints  # numbers
+    is_exact: bool  # whether room is all that matters
+
+
+def reach_of(question: Question, takeable: Takeable, nodes: Mask, ceiling: float) -> Reach:
+    """Only units up to this priority are of interest."""
     view, units, demand = question.view, takeable.units, question.demand
     local = units.touching(nodes)
     local = local[takeable.allowed[local]]
@@ -26,26 +39,35 @@ def model_of(question: Question, takeable: Takeable, nodes: Mask, target: int, c
     usable = _usable(question, members, nodes, without(view, evictable))
     rows = np.flatnonzero(usable.any(axis=0))
     rows = rows[np.argsort(view.nodes.rank[rows])]  # names decide ties, never the order of rows
+    reached = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for nowhere
+    reached[rows] = True
+    near = reached[view.where[evictable]] & (units.priority[units.of_pod[evictable]] <= ceiling)
+    pods = evictable[near]
+    is_exact = members.ties is Ties.ROOM and not takeable.matter[evictable].any()
+    return Reach(members, rows, usable[:, rows], pods, np.unique(units.of_pod[pods]), is_exact)
+
+
+def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, costs: Costs) -> RoomModel:
+    """The members of the demand, and the units in reach."""
+    view, demand, members, rows = question.view, question.demand, reach.members, reach.nodes
     resource_rows = np.array(_needed_resources(question), np.int64)
-    place_of = np.full(len(view.nodes) + 1, NOWHERE)  # the last one stands for nowhere
-    place_of[rows] = np.arange(len(rows))
-    near = evictable[place_of[view.where[evictable]] != NOWHERE]
     firsts = [demand.pods[positions[0]] for positions in members.by_shape]
+    items, gangs = _with_own_gangs(_items(takeable, reach, resource_rows, costs))
     return RoomModel(
         order=costs.order,
         needs=tuple(tuple(view.pods.requests[resource_rows, pod].tolist()) for pod in firsts),
         members=tuple(len(positions) for positions in members.by_shape),
         target=target,
         left=tuple(map(tuple, (view.allocatable - view.requested)[np.ix_(resource_rows, rows)].T.tolist())),
-        usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in usable[:, rows].T),
+        usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in reach.usable.T),
         nodes=tuple(rows.tolist()),
-        items=_items(takeable, near, place_of, resource_rows, costs),
+        items=items,
         allowances=tuple(takeable.accounts.allowances().tolist()),
-        running=costs.gangs.running,
-        slack=costs.gangs.slack,
+        running=tuple(costs.gangs.running[gang] for gang in gangs),
+        slack=tuple(costs.gangs.slack[gang] for gang in gangs),
         shape_of=_shape_of(members, len(demand.pods)),
         breaks_no_budget=question.policy.breaks_no_budget,
-        is_exact=members.ties is Ties.ROOM and not takeable.matter[evictable].any(),
+        is_exact=reach.is_exact,
     )
 
 
@@ -73,41 +95,54 @@ def _needed_resources(question: Question) -> list[int]:
     return sorted(counted, key=lambda row: view.axis.names[row])
 
 
-def _items(
-    takeable: Takeable, pods: Ints, place_of: Ints, resource_rows: Ints, costs: Costs
-) -> tuple[Item, ...]:
-    """The units of these pods; equal pods on one node are one item."""
-    units, view = takeable.units, takeable.units.view
-    numbers = np.unique(units.of_pod[pods])
-    footprints: dict[int, dict[int, Amounts]] = {}
-    amounts = map(tuple, view.pods.requests[np.ix_(resource_rows, pods)].T.tolist())
-    places = place_of[view.where[pods]].tolist()
-    for unit, node, used in zip(units.of_pod[pods].tolist(), places, amounts, strict=True):
-        there = footprints.setdefault(unit, {})
-        there[node] = _added(there[node], used) if node in there else used
-    prices = [costs.prices(criterion, units)[numbers].tolist() for criterion in costs.order]
-    by_unit = dict(zip(numbers.tolist(), zip(*prices, strict=True), strict=True))
-    budgets = _budget_shares(takeable, numbers)
-    found: dict[tuple[object, ...], list[int]] = {}
-    items: dict[tuple[object, ...], Item] = {}
+def _items(takeable: Takeable, reach: Reach, resource_rows: Ints, costs: Costs) -> tuple[Item, ...]:
+    """Equal pods on one node are one item, and each group is one. The least important come first."""
+    units, numbers = takeable.units, reach.units
+    prices = np.array([costs.prices(criterion, units)[numbers] for criterion in costs.order], np.int64)
+    columns = (
+        units.priority[numbers].tolist(),
+        map(tuple, prices.T.tolist()),
+        _footprints(units, reach, resource_rows),
+    )
+    listed = dict(zip(numbers.tolist(), zip(*columns, strict=True), strict=True))
+    budgets, gangs = _budget_shares(takeable, numbers), costs.gangs.of_unit
+    alike: dict[tuple[object, ...], list[int]] = {}
     for unit in units.in_order(numbers)[::-1].tolist():
-        item = Item(
-            (unit,),
-            int(units.priority[unit]),
-            by_unit[unit],
-            tuple(sorted(footprints[unit].items())),
-            budgets.get(unit, ()),
-            costs.gangs.of_unit.get(unit, ()),
-        )
-        alone = unit < len(view.pods)
-        key = (item.priority, item.prices, item.footprint, item.budgets, item.gangs) if alone else (unit,)
-        found.setdefault(key, []).append(unit)
-        items.setdefault(key, item)
-    return tuple(replace(items[key], units=tuple(alike)) for key, alike in found.items())
+        alone = unit < len(units.view.pods)
+        key = (*listed[unit], budgets.get(unit, ()), gangs.get(unit, ())) if alone else (unit,)
+        alike.setdefault(key, []).append(unit)
+
+    def item(same: list[int]) -> Item:
+        priority, price, footprint = listed[same[0]]
+        shares = budgets.get(same[0], ()), gangs.get(same[0], ())
+        return Item(tuple(same), priority, price, footprint, *shares)
+
+    return tuple(map(item, alike.values()))
 
 
-def _added(one: Amounts, other: Amounts) -> Amounts:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _with_own_gangs(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], list[int]]:
+    """The items with gangs by place in a list of those that matter to them, and that list."""
+    gangs = sorted({gang for item in items for gang, _ in item.gangs})
+    places = {gang: place for place, gang in enumerate(gangs)}
+
+    def own(item: Item) -> Item:
+        return replace(item, gangs=tuple((places[gang], pods) for gang, pods in item.gangs))
+
+    return tuple(own(item) if item.gangs else item for item in items), gangs
+
+
+def _footprints(units: Units, reach: Reach, resource_rows: Ints) -> list[Footprint]:
+    """[unit in reach] the nodes where it has pods, and what these use."""
+    view, pods, width = units.view, reach.pods, len(reach.nodes)
+    place_of = np.zeros(len(view.nodes), np.int64)
+    place_of[reach.nodes] = np.arange(width)
+    which = np.searchsorted(reach.units, units.of_pod[pods])
+    pairs, pair_of = np.unique(which * width + place_of[view.where[pods]], return_inverse=True)
+    used = np.zeros((len(pairs), len(resource_rows)), np.int64)
+    np.add.at(used, pair_of, view.pods.requests[np.ix_(resource_rows, pods)].T)
+    cells = list(zip((pairs % width).tolist(), map(tuple, used.tolist()), strict=True)) if width else []
+    ends = np.searchsorted(pairs, np.arange(1, len(reach.units) + 1) * width).tolist()
+    return [tuple(cells[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _budget_shares(takeable: Takeable, numbers: Ints) -> dict[int, Shares]:

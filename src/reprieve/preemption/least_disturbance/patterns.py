@@ -5,6 +5,8 @@ A node with too many such sets is left to a solver as it is: its room, its units
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import le, sub
 from typing import NamedTuple
 
 from reprieve.preemption.least_disturbance.model import Amounts, RoomModel
@@ -30,21 +32,38 @@ class _TooManyError(Exception):
     """The node has more patterns than are worth listing."""
 
 
+class PatternsBelow:
+    """The patterns of a model without units above a priority, found once for each priority."""
+
+    def __init__(self, model: RoomModel) -> None:
+        self.model = cache(model.below)
+        self._patterns = cache(lambda ceiling: patterns_of(self.model(ceiling)))
+
+    def __call__(self, ceiling: float) -> EvictionPatterns:
+        return self._patterns(ceiling)
+
+
 def patterns_of(model: RoomModel) -> EvictionPatterns:
     """Of equal members. Nodes that look the same to the enumeration are enumerated once."""
     known: dict[object, list[tuple[int, tuple[int, ...]]] | None] = {}
+    least, most = (model.capacities(left).tolist() for left in (model.room(), model.emptied()))
     free, listed, dense = 0, list[EvictionPattern](), list[int]()
-    for node, (left, items) in enumerate(zip(model.left, model.items_at, strict=True)):
-        least = model.capacity(node, left)
-        offers = _offers(model, node, left, items)
-        key = (left, tuple((used, count) for _, used, count in offers), least)
+    for node, (fits, could_fit) in enumerate(zip(least, most, strict=True)):
+        if fits == could_fit:  # no eviction helps there
+            free += fits
+            continue
+        left = model.left[node]
+        offers = _offers(model, left, model.items_at[node], could_fit)
+        # Of a resource, more than all of these members need makes no difference.
+        useful = tuple(min(have, could_fit * need) for have, need in zip(left, model.needs[0], strict=True))
+        key = (useful, tuple((used, count) for _, used, count in offers), fits, could_fit)
         if key not in known:
-            known[key] = _sets(model, node, least, offers)
+            known[key] = _sets(model.needs[0], useful, range(fits, could_fit), offers)
         sets = known[key]
         if sets is None:
             dense.append(node)
             continue
-        free += least
+        free += fits
         for gain, counts in sets:
             named = tuple((offers[i][0], n) for i, n in enumerate(counts) if n)
             listed.append(EvictionPattern(node, gain, named))
@@ -54,13 +73,11 @@ def patterns_of(model: RoomModel) -> EvictionPatterns:
 _Offer = tuple[int, Amounts, int]  # an item, what one unit of it uses, how many units it has
 
 
-def _offers(model: RoomModel, node: int, left: Amounts, items: Sequence[tuple[int, Amounts]]) -> list[_Offer]:
-    """The items whose eviction can help there, with no more room than is of use, the largest first."""
-    emptied = list(left)
-    for i, used in items:
-        for r, amount in enumerate(used):
-            emptied[r] += amount * len(model.items[i].units)
-    most = model.capacity(node, emptied)
+def _offers(model: RoomModel, left: Amounts, items: Sequence[tuple[int, Amounts]], most: int) -> list[_Offer]:
+    """The items whose eviction can help there, with no more room than is of use, the largest first.
+
+    ``most``: how many members fit without all of them.
+    """
     lack = [max(0, most * need - have) for need, have in zip(model.needs[0], left, strict=True)]
     offers = []
     for i, used in items:
@@ -71,60 +88,76 @@ def _offers(model: RoomModel, node: int, left: Amounts, items: Sequence[tuple[in
 
 
 def _sets(
-    model: RoomModel, node: int, least: int, offers: Sequence[_Offer]
+    needs: Amounts, left: Amounts, fits: range, offers: Sequence[_Offer]
 ) -> list[tuple[int, tuple[int, ...]]] | None:
-    """Minimal sets with their gains; None if there are too many."""
+    """Minimal sets with their gains; None if there are too many. ``fits``: members that have room before."""
     found: dict[tuple[int, ...], int] = {}
-    left, steps = model.left[node], [_STEPS]
-    top = model.capacity(
-        node, [have + sum(used[r] * n for _, used, n in offers) for r, have in enumerate(left)]
-    )
+    steps = _STEPS
     try:
-        for fits in range(least + 1, top + 1):
-            lack = [max(0, fits * need - have) for need, have in zip(model.needs[0], left, strict=True)]
-            for counts in _covers(lack, offers, steps):
-                found[counts] = fits - least  # one that is minimal for more members gains more
+        for gain, members in enumerate(fits, start=1):
+            lack = [(members + 1) * need - have for need, have in zip(needs, left, strict=True)]
+            covers = _Covers(lack, offers, steps)
+            for counts in covers.minimal():
+                found[counts] = gain  # one that is minimal for more members gains more
                 if len(found) > _MOST:
                     return None
+            steps = covers.steps
     except _TooManyError:
         return None
     return [(gain, counts) for counts, gain in found.items()]
 
 
-def _covers(lack: Sequence[int], offers: Sequence[_Offer], steps: list[int]) -> Iterator[tuple[int, ...]]:
+class _Covers:
     """The minimal numbers of units of each item that together have so much room."""
-    rest = [[0] * len(lack)]
-    for _, used, count in reversed(offers):
-        rest.append([have + amount * count for have, amount in zip(rest[-1], used, strict=True)])
-    rest.reverse()
 
-    def choose(i: int, missing: list[int], counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        steps[0] -= 1
-        if steps[0] < 0:
+    def __init__(self, lack: Sequence[int], offers: Sequence[_Offer], steps: int) -> None:
+        self.steps = steps
+        short = [r for r, amount in enumerate(lack) if amount > 0]
+        self._lack = tuple(lack[r] for r in short)
+        self._used = [tuple(used[r] for r in short) for _, used, _ in offers]
+        self._most = [count for _, _, count in offers]
+        # What the items from each place on have together.
+        self._rest = [tuple(0 for _ in short)]
+        for used, count in zip(reversed(self._used), reversed(self._most), strict=True):
+            self._rest.append(
+                tuple(have + one * count for have, one in zip(self._rest[-1], used, strict=True))
+            )
+        self._rest.reverse()
+
+    def minimal(self) -> list[tuple[int, ...]]:
+        self._step()
+        found: list[tuple[int, ...]] = []
+        if all(map(le, self._lack, self._rest[0])):
+            self._choose(0, self._lack, (), found)
+        return found
+
+    def _step(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
             raise _TooManyError
-        if all(amount <= 0 for amount in missing):
-            yield (*counts, *([0] * (len(offers) - i)))
-            return
-        if i == len(offers) or any(amount > there for amount, there in zip(missing, rest[i], strict=True)):
-            return
-        _, used, count = offers[i]
-        for n in range(count + 1):
-            after = [amount - n * one for amount, one in zip(missing, used, strict=True)]
-            yield from choose(i + 1, after, (*counts, n))
-            if all(amount <= 0 for amount in after):
-                break
 
-    for counts in choose(0, list(lack), ()):
-        if _is_minimal(lack, offers, counts):
-            yield counts
+    def _choose(
+        self, i: int, missing: Amounts, counts: tuple[int, ...], found: list[tuple[int, ...]]
+    ) -> None:
+        """How many units of an item go, after it was chosen for the items before; nothing is enough yet."""
+        used, rest, last = self._used[i], self._rest[i + 1], i + 1 == len(self._used)
+        for n in range(self._most[i] + 1):
+            self._step()
+            if max(missing) <= 0:
+                chosen = (*counts, n, *([0] * (len(self._used) - i - 1)))
+                if self._is_minimal(chosen):
+                    found.append(chosen)
+                if len(found) > _MOST:
+                    raise _TooManyError
+                return
+            if not last and all(map(le, missing, rest)):
+                self._choose(i + 1, missing, (*counts, n), found)
+            missing = tuple(map(sub, missing, used))
 
-
-def _is_minimal(lack: Sequence[int], offers: Sequence[_Offer], counts: tuple[int, ...]) -> bool:
-    room = [sum(n * offer[1][r] for n, offer in zip(counts, offers, strict=True)) for r in range(len(lack))]
-    for n, (_, used, _) in zip(counts, offers, strict=True):
-        if n and all(have - one >= need for have, one, need in zip(room, used, lack, strict=True)):
-            return False
-    return True
+    def _is_minimal(self, counts: tuple[int, ...]) -> bool:
+        chosen = [(n, used) for n, used in zip(counts, self._used, strict=True) if n]
+        spare = [sum(n * used[r] for n, used in chosen) - lack for r, lack in enumerate(self._lack)]
+        return not any(all(map(le, used, spare)) for _, used in chosen)
 
 
 def _worth_keeping(model: RoomModel, listed: Sequence[EvictionPattern]) -> Iterator[EvictionPattern]:

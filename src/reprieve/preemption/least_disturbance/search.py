@@ -1,15 +1,18 @@
 """The search in a model: a first plan, then a better one, then a proof, as far as the effort reaches."""
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.first_seats import first_seats
-from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution, usable_levels
+from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
-from reprieve.preemption.least_disturbance.patterns import patterns_of
+from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, PatternsBelow
 from reprieve.preemption.plan import Quality
 
 _LEVELS = 5  # ceilings for which a first plan is made
@@ -17,11 +20,12 @@ _LEVELS = 5  # ceilings for which a first plan is made
 
 def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, improve: Improve) -> Improved:
     """``known``: a plan that was found otherwise. ``improve``: what is done beyond the first plan."""
-    start = best_start(model, known)
-    first = _judged(model, Improved(start, bound_of(model, usable_levels(model))))
+    below = PatternsBelow(model)
+    start = best_start(model, known, below)
+    first = _judged(model, Improved(start, bound_of(model, below)))
     if first.proved or effort.units <= effort.spent:
         return first
-    found = improve(model, start, effort)
+    found = improve(_worth_solving(model, start), start, effort)
     if found.proved:
         return found
     return _judged(model, replace(found, bound=max(found.bound, first.bound)))
@@ -33,30 +37,42 @@ def _judged(model: RoomModel, found: Improved) -> Improved:
     return replace(found, proved=bool(found.bound) and found.bound == cost)
 
 
-def best_start(model: RoomModel, known: Solution | None) -> Solution | None:
+def _worth_solving(model: RoomModel, start: Solution | None) -> RoomModel:
+    """Without units above the highest of a plan that costs nothing by the criteria before the priority."""
+    counts = model.counts_of(start.units) if start is not None else None
+    if counts is None or Disturbance.HIGHEST_PRIORITY not in model.order:
+        return model
+    cost, at = model.cost(counts), model.order.index(Disturbance.HIGHEST_PRIORITY)
+    return model if any(cost[:at]) else model.below(cost[at])
+
+
+def best_start(model: RoomModel, known: Solution | None, below: PatternsBelow) -> Solution | None:
     """The best of the first plans for the lowest ceilings, and of one that is known."""
     found = [known] if known is not None else []
-    levels = usable_levels(model)
-    if Disturbance.HIGHEST_PRIORITY not in model.order:
-        levels = levels[-1:]
     at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
-    for ceiling in levels[:_LEVELS]:
-        below = model.below(ceiling)
-        first = _first(below)
+    for ceiling in _ceilings(model):
+        lower = below.model(ceiling)
+        first = _first(lower, partial(below, ceiling))
         if first is not None:
             counts, seats = first
-            found.append(Solution(below.units_of(counts), seats))
-            if not any(below.cost(counts)[:at]):
+            found.append(Solution(lower.units_of(counts), seats))
+            if not any(lower.cost(counts)[:at]):
                 break  # a higher ceiling gains nothing by the criteria that come before it
     counted = [(one, model.counts_of(one.units) or {}) for one in found]
     permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
     return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
 
 
-def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
+def _ceilings(model: RoomModel) -> Sequence[float]:
+    if Disturbance.HIGHEST_PRIORITY in model.order:
+        return model.levels[:_LEVELS]
+    return [math.inf] if model.levels else []
+
+
+def _first(model: RoomModel, patterns: Callable[[], EvictionPatterns]) -> tuple[Counts, Seats] | None:
     if len(model.needs) > 1:
         return first_seats(model)
-    counts = first_plan(model, patterns_of(model))
+    counts = first_plan(model, patterns())
     return (counts, {}) if counts is not None else None
 
 

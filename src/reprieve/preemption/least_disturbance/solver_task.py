@@ -82,6 +82,12 @@ class NamedRoom:
             known = tuple(names[unit] for unit in start.units), _named(start.seats, list(self.nodes))
         return msgspec.msgpack.encode(_Task(msgspec.Raw(self.encoded), known))
 
+    def seats(self, found: Improvement) -> list[tuple[int, int]] | None:
+        """Members (positions) and nodes (rows) of what was found; None if a node is not in the model."""
+        if not all(node in self.nodes for node, _, _ in found.seats):
+            return None
+        return self.model.nodes_for({(self.nodes[node], shape): n for node, shape, n in found.seats})
+
     def solution(self, found: Improvement) -> Solution | None:
         """What was found, in rows of this model; None if the model does not have it."""
         return _solution(found.units, found.seats, self.units, self.nodes)

@@ -3,7 +3,7 @@
 Which of its pods wait, and where they fit, is not known here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from reprieve.model.formatting import counted
@@ -25,6 +25,13 @@ class GroupTree:
     @property
     def key(self) -> GroupKey:
         return key_of(self.group)
+
+    @property
+    def signature(self) -> Hashable:
+        """Equal for trees that need the same, whatever their names."""
+        inside = tuple(child.signature for child in self.children)
+        own = (self.group.spec.gang, self.is_broken, self.topology_key)
+        return own, self.running, self.waiting, inside
 
     @property
     def is_composite(self) -> bool:

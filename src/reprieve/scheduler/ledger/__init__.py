@@ -1,8 +1,8 @@
 """What the scheduler promised, or asked for, and the cluster does not show yet: one book, one owner.
 
 Each fact is stored in one part: assumed pods with their volume steps, nominations, terminating pods, calls in
-flight of plans that were called off, marks, whole units whose eviction has begun, and what budgets have not
-counted. The `Ledger` is the only way to them.
+flight of plans that were called off, marks, whole units whose eviction has begun and the marks on their
+groups that are still open, and what budgets have not counted. The `Ledger` is the only way to them.
 
 Knowledge goes in one direction. The world reads the ledger to publish snapshots with all promises applied,
 plans read it to tell which call an answer is for, and whatever decides, binds and queues reads and writes
@@ -16,6 +16,7 @@ from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.assumed import AssumedPods
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.ledger.nominations import Nomination, Nominations
+from reprieve.scheduler.ledger.open_marks import OpenMarks
 from reprieve.scheduler.ledger.parts import Parts
 from reprieve.scheduler.ledger.sweep import Sweep
 from reprieve.scheduler.ledger.terminating import TerminatingPods
@@ -31,6 +32,7 @@ class Ledger:
         self.terminating = TerminatingPods(stuck_victim_seconds)
         self.victims = Victims()
         self.unit_evictions = UnitEvictions()
+        self.open_marks = OpenMarks()
         self.budget_lag = BudgetLag()
         self.sweep = Sweep()
 
@@ -38,6 +40,12 @@ class Ledger:
         """The nominations of a demand's pods, the earliest first."""
         found = map(self.nominations.of, self.parts.pods(demand))
         return sorted(filter(None, found), key=attrgetter("since"))
+
+    @property
+    def edition(self) -> int:
+        """Another number if room was reserved or given up, or if other pods are evicted, since."""
+        evicted = self.victims.chosen.edition + self.victims.marks.edition + self.unit_evictions.pods.edition
+        return evicted + self.nominations.edition + self.terminating.edition
 
     def next_time(self) -> float | None:
         """When something is due even if nothing happens."""
@@ -48,5 +56,5 @@ class Ledger:
         for part in self._timed():
             part.shift(seconds)
 
-    def _timed(self) -> tuple[AssumedPods | TerminatingPods | UnitEvictions | Sweep, ...]:
-        return self.assumed, self.terminating, self.unit_evictions, self.sweep
+    def _timed(self) -> tuple[AssumedPods | TerminatingPods | UnitEvictions | OpenMarks | Sweep, ...]:
+        return self.assumed, self.terminating, self.unit_evictions, self.open_marks, self.sweep

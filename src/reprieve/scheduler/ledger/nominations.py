@@ -42,6 +42,8 @@ class Nominations:
     def __init__(self) -> None:
         self._by_pod: dict[Target, Nomination] = {}
         self._by_node: Index[str, Target] = Index()
+        self._news: dict[Target, None] = {}  # pods whose nomination began, changed or ended since ``news``
+        self.edition = 0  # how often any began, changed or ended
         self._lingering: set[Target] = set()
         self._number = 0
 
@@ -69,6 +71,7 @@ class Nominations:
         since = before.since if before is not None else self._number
         self._by_pod[pod] = Nomination(pod, node, since, reason)
         self._by_node.add(node, pod)
+        self._note(pod)
 
     def move(self, pod: Target) -> None:
         """A pod becomes part of another demand, and keeps its room until that demand is decided."""
@@ -81,7 +84,17 @@ class Nominations:
         nomination = self._by_pod.pop(pod, None)
         if nomination is not None:
             self._by_node.remove(nomination.node, pod)
+            self._note(pod)
         return nomination
+
+    def _note(self, pod: Target) -> None:
+        self._news[pod] = None
+        self.edition += 1
+
+    def news(self) -> list[Target]:
+        """Pods whose nomination began, moved to another node or ended since this was last asked."""
+        found, self._news = [*self._news], {}
+        return found
 
     # --- what pods may show in vain ---
 

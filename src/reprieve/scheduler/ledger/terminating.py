@@ -21,6 +21,7 @@ class TerminatingPods:
         self._due: dict[Target, float] = {}
         self._heap: list[tuple[float, Target]] = []  # may hold outdated entries; see ``next_time``
         self._stuck: set[Target] = set()
+        self.edition = 0  # how often a pod got stuck, or is so no more
 
     def __contains__(self, pod: Target) -> bool:
         return pod in self._due
@@ -61,7 +62,9 @@ class TerminatingPods:
         """The pod is gone, or stays."""
         self._since.pop(pod, None)
         self._due.pop(pod, None)
-        self._stuck.discard(pod)
+        if pod in self._stuck:
+            self._stuck.remove(pod)
+            self.edition += 1
 
     def overdue(self, now: float) -> list[Target]:
         """The pods that are stuck from now on, each once."""
@@ -69,6 +72,7 @@ class TerminatingPods:
         while (at := self.next_time()) is not None and at <= now:
             found.append(heappop(self._heap)[1])
         self._stuck.update(found)
+        self.edition += len(found)
         return found
 
     def next_time(self) -> float | None:

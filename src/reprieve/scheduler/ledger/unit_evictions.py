@@ -20,6 +20,8 @@ from enum import Enum
 
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey
+from reprieve.scheduler.ledger.counted_targets import CountedTargets
+from reprieve.scheduler.ledger.index import Index
 
 _FIRST, _NEXT, _LONGEST = 1.0, 30.0, 3600.0  # seconds until a refused delete is tried again
 _ENOUGH_DOUBLINGS = 16
@@ -53,6 +55,8 @@ class UnitEvictions:
     def __init__(self) -> None:
         self._pods: dict[Target, UnitPod] = {}
         self._units: dict[str, dict[Target, None]] = {}
+        self._groups: Index[GroupKey, Target] = Index()
+        self.pods = CountedTargets()  # the same pods, with what changed
         self._due: dict[Target, float] = {}  # when refused calls are made again
 
     def __len__(self) -> int:
@@ -69,6 +73,10 @@ class UnitEvictions:
 
     def units(self) -> list[str]:
         return list(self._units)
+
+    def has_group(self, group: GroupKey) -> bool:
+        """Whether any of the pods is of this group."""
+        return group in self._groups
 
     def left(self, unit: str) -> Iterator[UnitPod]:
         return (self._pods[pod] for pod in self._units.get(unit, ()))
@@ -129,6 +137,8 @@ class UnitEvictions:
         known = self._pods.pop(pod, None)
         self._due.pop(pod, None)
         if known is not None:
+            self.pods.remove((pod,))
+            self._groups.remove(known.group, pod)
             pods = self._units[known.unit]
             del pods[pod]
             if not pods:
@@ -144,5 +154,8 @@ class UnitEvictions:
 
     def _keep(self, one: UnitPod) -> None:
         self._due.pop(one.pod, None)
+        if one.pod not in self._pods:
+            self.pods.add((one.pod,))
+            self._groups.add(one.group, one.pod)
         self._pods[one.pod] = one
         self._units.setdefault(one.unit, {})[one.pod] = None

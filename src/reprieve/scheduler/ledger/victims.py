@@ -1,22 +1,27 @@
-"""What is still in flight to victims after their plan was called off, and which pods and groups are marked.
+"""Which pods and groups are evicted, or about to be: chosen by plans, marked, or with a call in flight.
 
 A plan that is called off cannot take back a call that was sent: the call stays in flight, and its answer
 must not be taken for the answer to the same call of a later plan. A mark (the condition DisruptionTarget)
 is known from sights alone, so that a scheduler that takes over finds the marks of its predecessor.
 
-This module knows no plans. They read it, and hand over the calls that they leave behind.
+This module knows no plans. They read it, say which pods they need gone, and hand over the calls that they
+leave behind.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Set
 
 from reprieve.model.effects import Effect, Target
+from reprieve.scheduler.ledger.counted_targets import CountedTargets
 
 
 class Victims:
     def __init__(self) -> None:
         self._strays: Counter[Effect] = Counter()
-        self._marked: set[Target] = set()
+        self._shown = CountedTargets()  # marks, each once
+        self._needed: Counter[Target] = Counter()
+        self._unused: set[Target] = set()  # marks that are not needed: looked at after every event
+        self.chosen = CountedTargets()  # pods that plans evict, or evicted and are not over
 
     # --- calls whose plan was called off ---
 
@@ -33,7 +38,10 @@ class Victims:
 
     def forget(self, call: Effect) -> None:
         """A stray call was answered, or is not sent after all."""
-        self._strays -= Counter((call,))  # a call of which none is left is not kept
+        if self._strays[call] > 1:
+            self._strays[call] -= 1
+        else:
+            del self._strays[call]  # a call of which none is left is not kept
 
     # --- marks ---
 
@@ -43,14 +51,51 @@ class Victims:
 
         Not a copy, since it is read after every event; valid until the next sight.
         """
-        return self._marked
+        return self._shown.all
+
+    @property
+    def marks(self) -> CountedTargets:
+        """The same, with what changed."""
+        return self._shown
+
+    @property
+    def unused_marks(self) -> Set[Target]:
+        """Marks that no open plan needs. Not a copy."""
+        return self._unused
 
     def saw(self, target: Target, *, marked: bool) -> None:
-        if marked:
-            self._marked.add(target)
-        else:
-            self._marked.discard(target)
+        if marked and target not in self._shown:
+            self._shown.add((target,))
+            if target not in self._needed:
+                self._unused.add(target)
+        elif not marked:
+            self.lost(target)
 
     def lost(self, target: Target) -> None:
-        """It is gone, and its mark with it."""
-        self._marked.discard(target)
+        """It is gone, and its mark with it; or it shows none."""
+        if target in self._shown:
+            self._shown.remove((target,))
+            self._unused.discard(target)
+
+    # --- what open plans need gone ---
+
+    @property
+    def needed(self) -> Set[Target]:
+        """The pods and groups that have to go for an open plan. Not a copy."""
+        return self._needed.keys()
+
+    def need(self, targets: Iterable[Target]) -> None:
+        """An open plan needs these gone."""
+        for target in targets:
+            self._needed[target] += 1
+            self._unused.discard(target)
+
+    def need_no_more(self, targets: Iterable[Target]) -> None:
+        """The plan does not need them any more, or is over."""
+        for target in targets:
+            if self._needed[target] > 1:
+                self._needed[target] -= 1
+                continue
+            del self._needed[target]
+            if target in self._shown:
+                self._unused.add(target)

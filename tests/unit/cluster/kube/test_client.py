@@ -274,6 +274,28 @@ def test_lines_however_they_are_cut() -> None:
     )
 
 
+def test_a_dense_stream_is_read_in_batches_and_loses_nothing() -> None:
+    lines = [b"%d" % number for number in range(400)]
+    batches: list[list[bytes]] = []
+
+    async def stream(writer: asyncio.StreamWriter, head: str) -> None:
+        writer.write(chunked(ended_well=False))
+        for line in lines:
+            writer.write(b"%x\r\n%b\n\r\n" % (len(line) + 1, line))
+            await asyncio.sleep(0.001)
+        writer.write(b"0\r\n\r\n")
+
+    async def main() -> None:
+        async with connecting(stream) as (connection, _):
+            async for batch in connection.lines(READ):
+                batches.append(batch)
+
+    run(main())
+    assert [line for batch in batches for line in batch] == lines
+    assert len(batches[0]) == 1, "the first one was read at once"
+    assert len(batches) < len(lines) / 4
+
+
 def test_a_stream_that_breaks_off_or_falls_silent() -> None:
     async def break_off(writer: asyncio.StreamWriter, head: str) -> None:
         writer.write(chunked(b"a\n", ended_well=False))

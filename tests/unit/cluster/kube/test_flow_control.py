@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprieve.cluster.kube.flow_control import RetryBackoff, TokenBucket
+from reprieve.cluster.kube.flow_control import ReadPause, RetryBackoff, TokenBucket
 
 
 def test_a_burst_and_then_the_rate() -> None:
@@ -46,3 +46,22 @@ def test_pauses_double_up_to_a_limit_and_differ_by_name() -> None:
     assert lengths[-1] == lengths[-2] <= 15
     assert len({RetryBackoff(name).after(1) for name in ("Pod", "Node", "Service")}) == 3
     assert pauses.after(10_000) == lengths[-1]
+
+
+def test_a_quiet_stream_is_read_at_once() -> None:
+    pause = ReadPause()
+    assert [pause.after(waited, 1500) for waited in (0.005, 0.1, 60.0)] == [0.0] * 3
+
+
+def test_a_stream_of_small_messages_is_read_in_batches() -> None:
+    pause = ReadPause()
+    pauses = [pause.after(0.001, 1500) for _ in range(40)]
+    assert pauses[:3] == pytest.approx([0.001, 0.002, 0.003])
+    assert pauses[-1] == pytest.approx(0.02)
+    assert pause.after(0.01, 1500) == 0.0, "a message was waited for: the stream is quiet"
+    assert pause.after(0.001, 1500) == pytest.approx(0.001)
+
+
+def test_a_list_is_read_without_pauses() -> None:
+    pause = ReadPause()
+    assert [pause.after(0.0, 64 * 1024) for _ in range(5)] == [0.0] * 5

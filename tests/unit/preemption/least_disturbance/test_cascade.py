@@ -28,7 +28,7 @@ def class_of(name: str, *things: KubernetesObject) -> int:
     units = pods_and_groups(view)
     number = int(units.of_pod[view.pods.rows["default", name]])
     question = Question(demand, view, found.survey)
-    return int(cascades(question, units, units.listed(np.array([number])))[number])
+    return int(cascades(question, units, np.array([number]))[number])
 
 
 def test_free_room_elsewhere() -> None:

@@ -1,0 +1,62 @@
+"""How long do the two decisions take whose plan is improved between them, in a large crowded cluster?
+
+The first makes a plan and asks for a better one; the second is about the answer. The solver works beside the
+scheduler, once and unmeasured: the same room is asked again and again, under other names of the demand.
+"""
+
+from typing import Any
+
+from benchmarks.driving import Played, configured
+from benchmarks.product import find
+from benchmarks.timing import Run, Stopwatch, repeats, summed_up
+from benchmarks.worlds.crowded import crowded, is_newcomer, renamed
+from benchmarks.worlds.objects import Json
+
+
+def measure(world: str, pods: int, millicpu: int, *, second: bool, nodes: int | None = None) -> Run:
+    things = list(crowded(world, pods, millicpu, nodes))
+    newcomers = [thing for thing in things if is_newcomer(thing)]
+    running = (thing for thing in things if not is_newcomer(thing))
+    gang = _Gang(Played(running, configured(search="LeastDisturbance")), newcomers)
+    gang.decided(0, second=second)  # fills the caches
+    gang.watch.taken()
+    spent = []
+    for number in repeats():
+        gang.decided(number + 1, second=second)
+        spent.append(gang.watch.taken())
+    return summed_up(spent)
+
+
+class _Gang:
+    """A gang that comes, is decided, and is withdrawn before anything is carried out."""
+
+    def __init__(self, played: Played, newcomers: list[Json]) -> None:
+        self._played, self._newcomers = played, newcomers
+        self._answer: Any = None
+        self.watch = Stopwatch()
+
+    def decided(self, number: int, *, second: bool) -> None:
+        objects = list(renamed(self._newcomers, number))
+        self._played.later()
+        self._played.observe(self._played.seen(objects))
+        request = self._first(Stopwatch() if second else self.watch)
+        if second:
+            self._second(request)
+        self._played.observe(self._played.gone(objects))
+
+    def _first(self, watch: Stopwatch) -> Any:
+        with watch:
+            decided = self._played.scheduler.decide(self._played.now)
+        if decided is None or decided.improve is None:
+            raise SystemExit("the decision should ask for a better plan, and does not")
+        return decided.improve
+
+    def _second(self, request: Any) -> None:
+        if self._answer is None:
+            self._answer = find("answer_of")(request, find("solved")(find("message_of")(request)))
+        self._played.observe([find("PlanImproved")(request.demand, request.id, self._answer.found)])
+        self._played.later(0.1)
+        with self.watch:
+            effects = self._played.decide()
+        if not any(isinstance(effect, find("Nominate")) for effect in effects):
+            raise SystemExit("the second decision should nominate, and does not")

@@ -1,0 +1,112 @@
+"""How does `reprieve up` serve the page of its cluster, and which cluster do its questions ask about?"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from reprieve.assembly.journal_frames import JournalFrames
+from reprieve.assembly.journals import JOURNAL
+from reprieve.assembly.loopback_page import loopback_page
+from reprieve.assembly.manifest_submission import SubmissionError, submit_manifests
+from reprieve.assembly.mini_cluster import LocalCluster, Up
+from reprieve.assembly.page_questions import AskedCluster, ClusterQuestions, manifests_in
+from reprieve.assembly.serving_thread import BetweenSteps
+from reprieve.cluster.api.codec import READERS
+from reprieve.cluster.mini.cluster import MiniCluster
+from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.config import Configuration
+from reprieve.config.encoding import as_document
+from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
+from reprieve.inquiry.decoded_cluster import decoded
+from reprieve.inquiry.readable_kinds import SUPPORTING_KINDS
+from reprieve.model.json import Json
+from reprieve.page.documents import PageAbilities, PageHead
+from reprieve.page.feed import PictureFeed
+from reprieve.page.history import JournalHistory
+from reprieve.page.live import LivePicture
+from reprieve.page.sources import LiveFrames, PageGate, PageParts, PageRefusedError, PictureFrame
+from reprieve.runtime.journal import located_entries
+from reprieve.runtime.recent_decisions import KeptDecision
+
+# Commands import nothing of the page: what they need of it, they import from here.
+__all__ = ["PictureFeed", "page_of_up"]
+
+_NONE_YET = "the cluster is starting: nothing is known of it yet"
+_CAN = PageAbilities(whatif=True, apply=True, why=True, exposure=True)
+_READ = tuple(dict.fromkeys([*(kind for _, kind in READERS), "Workload", *SUPPORTING_KINDS]))
+
+
+def page_of_up(
+    up: Up, feed: PictureFeed, configured: Configuration, wanted: LocalCluster
+) -> AbstractAsyncContextManager[str]:
+    """For as long as the context is open; yields the address. To be called in the scheduler's event loop."""
+    between, past = BetweenSteps(), _past(wanted.data_dir)
+    feed.adopted(tuple(up.recent.after()))  # those of earlier runs, too
+
+    async def read(at: float | None) -> AskedCluster:
+        """Objects are copied between two steps of the scheduler, and decoded elsewhere."""
+        if at is not None and past is not None:
+            return await past.asked(at)
+        found = await between(partial(_copied, up))
+        source = ClusterObjects(
+            found.objects, up.cluster.clock(), found.version, configuration=as_document(configured)
+        )
+        return AskedCluster(partial(decoded, source), found.decisions)
+
+    async def submit(manifests: bytes) -> Json:
+        bodies = [manifest.body for manifest in manifests_in(manifests)]
+        try:
+            return {"created": await submit_manifests(str(wanted.kubeconfig), bodies)}
+        except SubmissionError as error:
+            before = f" (created before it: {', '.join(error.created)})" if error.created else ""
+            raise PageRefusedError(f"{error}{before}") from error
+
+    def parts(gate: PageGate) -> PageParts:
+        live = LivePicture(partial(between, feed.take))
+        head = PageHead("local", "up", replace(_CAN, history=past is not None))
+        frames = UpFrames(LiveFrames(live, _NONE_YET), past)
+        return PageParts(head, frames, gate, live, ClusterQuestions(read, submit=submit))
+
+    return loopback_page(parts, "`reprieve up` printed")
+
+
+def _past(data_dir: Path | None) -> JournalFrames | None:
+    if data_dir is None:
+        return None
+    return JournalFrames(JournalHistory(partial(located_entries, data_dir / JOURNAL)))
+
+
+@dataclass(frozen=True, slots=True)
+class UpFrames:
+    """``past``: the journal that the cluster's scheduler writes; None without a data directory."""
+
+    present: LiveFrames
+    past: JournalFrames | None
+
+    async def frame(self, at: float | None) -> PictureFrame:
+        return await (self.present if at is None or self.past is None else self.past).frame(at)
+
+    async def history(self) -> Json | None:
+        return await self.past.history() if self.past is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    objects: tuple[ApiObject, ...]
+    version: str
+    decisions: tuple[KeptDecision, ...]
+
+
+def _copied(up: Up) -> _Copied:
+    objects = tuple(thing for kind in _READ for thing in _stored(up.cluster, kind))
+    decisions = sorted(up.recent.after(), key=lambda kept: kept.decision.at)
+    return _Copied(objects, str(up.cluster.store.version), tuple(decisions))
+
+
+def _stored(cluster: MiniCluster, kind: str) -> list[ApiObject]:
+    known = BY_NAME.get(kind)
+    if known is None:
+        return []
+    found = cluster.store.list((known.resource,)).items
+    return [ApiObject(kind, known.api_version, item.raw) for item in found]

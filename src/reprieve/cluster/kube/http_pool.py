@@ -1,0 +1,204 @@
+"""How is a request sent on a kept HTTP/1.1 connection, and its whole response awaited?
+
+For writes, which are small and many: what aiohttp does for a request costs several times as much as the rest
+of a bind. There are no proxies, redirects or streams here, and what requests mean is not known.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
+
+_AT_ONCE = 16
+_SLOW_SECONDS = 0.2
+_LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
+_PORTS = {"http": 80, "https": 443}
+
+
+class NotSentError(Exception):
+    """There is no connection, so that nothing was sent."""
+
+
+class NoResponseError(Exception):
+    """The request was sent, and its response did not come, or not whole."""
+
+
+class _Place:
+    """One of the places for requests; it is given back once, by its end or because it takes long."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places: asyncio.Semaphore | None = places
+
+    def give_back(self) -> None:
+        places, self._places = self._places, None
+        if places is not None:
+            places.release()
+
+
+class HttpPool:
+    """Connections to one server, as many as there were requests at once.
+
+    A TLS handshake costs more than ten requests, and more requests at once do not make a server faster. So
+    only a few are sent at once, and one that takes long does not count: those that hang must not stop others.
+    """
+
+    def __init__(self, server: str, server_name: str, connect_seconds: float) -> None:
+        """``server_name``: the name in its certificate, if that is another than in the URL."""
+        parts = urlsplit(server)
+        usual = _PORTS.get(parts.scheme, 0)
+        self._host = parts.hostname or ""
+        self._port = parts.port or usual
+        self._path = parts.path
+        named = f"[{self._host}]" if ":" in self._host else self._host
+        self.authority = named if self._port == usual else f"{named}:{self._port}"
+        self._server_name = server_name
+        self._connect_seconds = connect_seconds
+        self._idle: list[_KeptConnection] = []
+        self._open: set[_KeptConnection] = set()
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    def message(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
+        """A request as it is sent. NotSentError if a header would end before its time."""
+        own = (("Host", self.authority), ("Content-Length", str(len(body))))
+        lines = [f"{name}: {value}" for name, value in (*own, *headers)]
+        if any("\r" in line or "\n" in line for line in lines):
+            raise NotSentError("a header of the request has a line break")
+        head = "\r\n".join((f"{method} {self._path}{target} HTTP/1.1", *lines, "", ""))
+        return head.encode() + body
+
+    async def exchange(
+        self, request: bytes, tls: ssl.SSLContext | None, seconds: float, begin: Callable[[], None]
+    ) -> HttpResponse:
+        """``begin`` is called at the moment of sending; if it raises, nothing is sent.
+
+        NotSentError or NoResponseError if there is no response within so many seconds.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        await self._places.acquire()
+        place = _Place(self._places)
+        slow = loop.call_later(_SLOW_SECONDS, place.give_back)
+        try:
+            return await self._exchanged(request, tls, until, begin)
+        finally:
+            slow.cancel()
+            place.give_back()
+
+    async def _exchanged(
+        self, request: bytes, tls: ssl.SSLContext | None, until: float, begin: Callable[[], None]
+    ) -> HttpResponse:
+        connection = self._kept(tls) or await self._connected(tls, until)
+        try:
+            begin()
+            response = await connection.exchange(request, until)
+        except BaseException:
+            connection.abort()  # a response that comes later would pass for that of the next request
+            raise
+        if response.keeps_open and not connection.is_closed:
+            self._idle.append(connection)
+        else:
+            connection.abort()
+        return response
+
+    def close(self) -> None:
+        for connection in tuple(self._open):
+            connection.abort()
+
+    def _kept(self, tls: ssl.SSLContext | None) -> "_KeptConnection | None":
+        """One that is idle, the latest first: so those that are not needed grow old."""
+        since = asyncio.get_running_loop().time() - _LONGEST_IDLE
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.tls is tls and connection.used_at >= since and not connection.is_closed:
+                return connection
+            connection.abort()
+        return None
+
+    async def _connected(self, tls: ssl.SSLContext | None, until: float) -> "_KeptConnection":
+        loop = asyncio.get_running_loop()
+        seconds = min(until - loop.time(), self._connect_seconds)
+        name = (self._server_name or self._host) if tls is not None else None
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await loop.create_connection(
+                    lambda: _KeptConnection(tls, self._open),
+                    self._host,
+                    self._port,
+                    ssl=tls,
+                    server_hostname=name,
+                    happy_eyeballs_delay=0.25,
+                )
+        except TimeoutError as error:
+            raise NotSentError(f"no connection within {seconds:g} s") from error
+        except OSError as error:
+            raise NotSentError(str(error) or type(error).__name__) from error
+        return connection
+
+
+class _KeptConnection(asyncio.Protocol):
+    """One request at a time. It is in ``registry`` for as long as it is open."""
+
+    def __init__(self, tls: ssl.SSLContext | None, registry: "set[_KeptConnection]") -> None:
+        self.tls = tls
+        self.used_at = 0.0
+        self.is_closed = False
+        self._registry = registry
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._reader = ResponseReader()
+        self._response: asyncio.Future[HttpResponse] | None = None
+
+    async def exchange(self, request: bytes, until: float) -> HttpResponse:
+        if self._transport is None:
+            raise NoResponseError("the connection is closed")
+        self._reader = ResponseReader()
+        response: asyncio.Future[HttpResponse] = self._loop.create_future()
+        self._response = response
+        self._transport.write(request)
+        limit = self._loop.call_at(until, self._fail, "no response in time")
+        try:
+            return await response
+        finally:
+            limit.cancel()
+            self._response = None
+            self.used_at = self._loop.time()
+
+    def abort(self) -> None:
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- what the transport calls ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._registry.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._response is None or self._response.done():
+            self.abort()  # it has sent what it was not asked for
+            return
+        try:
+            response = self._reader.feed(data)
+        except MalformedError as error:
+            self._fail(str(error))
+            return
+        if response is not None:
+            self._response.set_result(response)
+
+    def eof_received(self) -> None:
+        response = self._reader.end()
+        if response is not None and self._response is not None and not self._response.done():
+            self._response.set_result(response)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_closed, self._transport = True, None
+        self._registry.discard(self)
+        self._fail(str(error or "") or "the server closed the connection")
+
+    def _fail(self, why: str) -> None:
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(NoResponseError(why))

@@ -1,0 +1,359 @@
+"""What does the page serve over HTTP, below /page/? Files, the picture, its changes, and answers.
+
+Routes and headers alone: what is known comes from a source of frames, which reader may see what from a gate.
+Where it listens is decided elsewhere.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from math import isfinite
+
+import msgspec
+from aiohttp import web
+
+from reprieve.model.json import Json
+from reprieve.page.change_ring import ChangeBatch
+from reprieve.page.documents import decision_json, picture_json
+from reprieve.page.live import LivePicture
+from reprieve.page.picture import GroupGone, Picture, PictureChange
+from reprieve.page.rows import GroupRow, PodRow, namespace_of
+from reprieve.page.sources import (
+    PageParts,
+    PageQuestions,
+    PageRefusedError,
+    PictureFrame,
+    ReaderSight,
+    WhyQuestion,
+)
+from reprieve.page.static_files import INDEX, static_file
+from reprieve.report.hidden_names import MayGet, Named, may_get_all, named_in
+from reprieve.runtime.recent_decisions import KeptDecision
+from reprieve.supervision.mishaps import log_mishap
+
+PAGE_PATH = "/page/"
+_API = "/page/api"
+_MOST_YAML = 1 << 20  # bytes
+_MOST_STREAMS = 100
+_SIGN_OF_LIFE_SECONDS = 15.0
+_STALLED_SECONDS = 10.0  # a reader that takes nothing for so long is dropped
+_REVIEWED_SECONDS = 60.0  # how long a reader reads on before its rights are asked for again
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_REST = 4  # times as long as the last picture took: until the next is made
+_JSON = "application/json"
+_EVENT_STREAM = "text/event-stream; charset=utf-8"
+
+Answered = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def page_routes(parts: PageParts) -> list[web.RouteDef]:
+    """For an application that may serve other paths, too."""
+    api = _Api(parts)
+    routes: list[tuple[str, str, Answered]] = [
+        ("GET", "/page", _to_the_page),
+        ("GET", PAGE_PATH, partial(_file, INDEX)),
+        ("GET", "/page/static/{name}", _named_file),
+        ("GET", f"{_API}/picture", api.picture),
+        ("GET", f"{_API}/changes", api.changes),
+        ("GET", f"{_API}/decisions/{{id}}", api.decision),
+        ("GET", f"{_API}/history", api.history),
+        ("GET", f"{_API}/why", api.why),
+        ("GET", f"{_API}/exposure", api.exposure),
+        ("POST", f"{_API}/whatif", api.whatif),
+        ("POST", f"{_API}/apply", api.apply),
+    ]
+    return [web.route(method, path, _answering(parts, handler)) for method, path, handler in routes]
+
+
+def _answering(parts: PageParts, handler: Answered) -> Answered:
+    """Whatever goes wrong is a sentence, with the same headers as everything else."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            parts.gate.check_origin(request)
+            return await handler(request)
+        except PageRefusedError as refusal:
+            return _json({"message": str(refusal)}, refusal.status)
+        except web.HTTPRequestEntityTooLarge:
+            text = f"the manifests are too large: expected at most {_MOST_YAML >> 10} KiB"
+            return _json({"message": text}, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        except web.HTTPException:
+            raise
+        except Exception as error:
+            log_mishap(f"page: {request.path}", error)
+            text = f"the server failed on this request: {type(error).__name__}; see its log"
+            return _json({"message": text}, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    return handle
+
+
+def _json(document: Json, status: int = HTTPStatus.OK) -> web.Response:
+    return _bytes(msgspec.json.encode(document), _JSON, status)
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _bytes(body: bytes, content_type: str, status: int = HTTPStatus.OK) -> web.Response:
+    return web.Response(body=body, status=status, headers={**_HEADERS, "Content-Type": content_type})
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+async def _to_the_page(request: web.Request) -> web.StreamResponse:
+    """Relative: a proxy may serve it below another path."""
+    return web.Response(status=HTTPStatus.MOVED_PERMANENTLY, headers={**_HEADERS, "Location": "page/"})
+
+
+async def _named_file(request: web.Request) -> web.StreamResponse:
+    return await _file(request.match_info["name"], request)
+
+
+async def _file(name: str, request: web.Request) -> web.StreamResponse:
+    found = static_file(name)
+    if found is None:
+        raise PageRefusedError(f"there is no file {name}", HTTPStatus.NOT_FOUND)
+    return _bytes(*found)
+
+
+# --- the API -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptPicture:
+    """A picture that shows everything, as it was sent. ``until``: for how long it is good enough."""
+
+    revision: int
+    body: bytes
+    until: float
+
+
+@dataclass(slots=True)
+class _Api:
+    parts: PageParts
+    _kept: _KeptPicture | None = None
+    _next_filtered: float = 0.0  # when the next picture for a reader of few rights may be made
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # questions are answered one by one
+    _filtering: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def picture(self, request: web.Request) -> web.StreamResponse:
+        sight, at = await self.parts.gate.enter(request), _moment(request)
+        frame = await self.parts.frames.frame(at)
+        may_get = await _may_get(sight, partial(_names_in_picture, frame.picture))
+        live = self.parts.live
+        if live is None or at is not None:
+            return _bytes(self._written(frame, may_get), _JSON)
+        if may_get is may_get_all:
+            return _bytes(self._shared(frame, live), _JSON)
+        async with self._filtering:
+            await asyncio.sleep(self._next_filtered - _clock())
+            began = _clock()
+            body = self._written(frame, may_get)
+            self._next_filtered = _clock() + _REST * (_clock() - began)
+        return _bytes(body, _JSON)
+
+    def _shared(self, frame: PictureFrame, live: LivePicture) -> bytes:
+        """One that is a little older is as good: what changed since is in the stream. So pictures of a large
+        cluster take a small part of the time, however often readers load them."""
+        began, kept = _clock(), self._kept
+        if kept is not None and began < kept.until and live.ring.after(kept.revision) is not None:
+            return kept.body
+        body = self._written(frame, may_get_all)
+        self._kept = _KeptPicture(frame.revision, body, _clock() + _REST * (_clock() - began))
+        return body
+
+    def _written(self, frame: PictureFrame, may_get: MayGet) -> bytes:
+        return msgspec.json.encode(
+            picture_json(self.parts.head, frame.picture, frame.revision, frame.known_since, may_get)
+        )
+
+    async def decision(self, request: web.Request) -> web.StreamResponse:
+        sight, name = await self.parts.gate.enter(request), request.match_info["id"]
+        frame = await self.parts.frames.frame(_moment(request))
+        kept = frame.picture.decisions.find(name)
+        if kept is None:
+            text = f"decision {name} is not known any more: the page keeps only the newest ones"
+            raise PageRefusedError(text, HTTPStatus.NOT_FOUND)
+        may_get = await _may_get(sight, lambda: named_in(kept.decision))
+        return _json(decision_json(kept, frame.picture, may_get))
+
+    async def history(self, request: web.Request) -> web.StreamResponse:
+        await self.parts.gate.enter(request)
+        found = await self.parts.frames.history()
+        if found is None:
+            raise PageRefusedError(
+                "there is no history: only the present is known here", HTTPStatus.NOT_FOUND
+            )
+        return _json(found)
+
+    async def changes(self, request: web.Request) -> web.StreamResponse:
+        sight, live = await self.parts.gate.enter(request), self.parts.live
+        if live is None:
+            raise PageRefusedError("nothing changes here: this is a recording", HTTPStatus.NOT_FOUND)
+        if live.readers >= _MOST_STREAMS:
+            text = f"{_MOST_STREAMS} readers follow this page already"
+            raise PageRefusedError(text, HTTPStatus.SERVICE_UNAVAILABLE)
+        revision = _revision(request)
+        headers = {**_HEADERS, "Content-Type": _EVENT_STREAM, "X-Accel-Buffering": "no"}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        with live.reading():
+            try:
+                await _follow(response, live, sight, revision)
+            except TimeoutError:
+                # It reads too slowly: what waits for it in buffers is dropped, and it loads the page anew.
+                if request.transport is not None:
+                    request.transport.abort()
+            except ConnectionResetError:
+                pass
+        return response
+
+    # --- questions ---------------------------------------------------------------------------------
+
+    async def why(self, request: web.Request) -> web.StreamResponse:
+        questions = await self._questions(request, can=self.parts.head.can.why)
+        asked = WhyQuestion(*(request.query.get(name, "") for name in ("pod", "group", "decision")))
+        if sum(map(bool, (asked.pod, asked.group, asked.decision))) != 1:
+            raise PageRefusedError("expected one of ?pod=NAMESPACE/NAME, ?group=NAMESPACE/NAME, ?decision=ID")
+        at = _moment(request)
+        async with self._turn:
+            return _json(await questions.why(asked, at))
+
+    async def exposure(self, request: web.Request) -> web.StreamResponse:
+        questions = await self._questions(request, can=self.parts.head.can.exposure)
+        at = _moment(request)
+        async with self._turn:
+            return _json(await questions.exposure(request.query.get("namespace", ""), at))
+
+    async def whatif(self, request: web.Request) -> web.StreamResponse:
+        questions = await self._questions(request, can=self.parts.head.can.whatif)
+        manifests, at = await _manifests(request), _moment(request)
+        async with self._turn:
+            return _json(await questions.whatif(manifests, at))
+
+    async def apply(self, request: web.Request) -> web.StreamResponse:
+        questions = await self._questions(request, can=self.parts.head.can.apply)
+        manifests = await _manifests(request)
+        async with self._turn:
+            return _json(await questions.apply(manifests))
+
+    async def _questions(self, request: web.Request, *, can: bool) -> PageQuestions:
+        await self.parts.gate.enter(request)
+        if self.parts.questions is None or not can:
+            raise PageRefusedError("this page does not answer that question", HTTPStatus.NOT_FOUND)
+        return self.parts.questions
+
+
+# --- changes as a stream -------------------------------------------------------------------------
+
+
+async def _follow(response: web.StreamResponse, live: LivePicture, sight: ReaderSight, revision: int) -> None:
+    reviewed = _clock()
+    while not live.closed:
+        batches = await live.after(revision, _SIGN_OF_LIFE_SECONDS)
+        if batches is None:
+            return await _send(response, _reload("changes were missed: the page loads the picture again"))
+        if _clock() - reviewed > _REVIEWED_SECONDS:
+            reviewed = _clock()
+            if not await sight.holds():
+                return await _send(response, _reload("the rights of this reader have changed"))
+        sent = revision
+        for batch in batches:
+            may_get = await _may_get(sight, partial(_names_in_changes, batch))
+            await _send(response, batch.event(may_get))
+            revision = batch.revision
+        if sent == revision:
+            await _send(response, b":\n\n")
+    return None
+
+
+async def _send(response: web.StreamResponse, data: bytes) -> None:
+    async with asyncio.timeout(_STALLED_SECONDS):
+        await response.write(data)
+
+
+def _reload(sentence: str) -> bytes:
+    return b"event: reload\ndata: %b\n\n" % msgspec.json.encode({"message": sentence})
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+async def _may_get(sight: ReaderSight, named: Callable[[], Iterable[Named]]) -> MayGet:
+    """Names are collected only for a reader that may not get all of them."""
+    everything = await sight.of(())
+    return everything if everything is may_get_all else await sight.of(frozenset(named()))
+
+
+def _names_in_picture(picture: Picture) -> Iterator[Named]:
+    for pod in picture.pods():
+        yield from _names_in_change(pod)
+    for group in picture.groups():
+        yield from _names_in_change(group)
+    for kept in picture.decisions.all():
+        yield from named_in(kept.decision)
+
+
+def _names_in_changes(batch: ChangeBatch) -> Iterator[Named]:
+    for change in batch.changes:
+        yield from _names_in_change(change)
+
+
+def _names_in_change(change: PictureChange) -> Iterator[Named]:
+    match change:
+        case PodRow(key=key, group=group):
+            yield "Pod", namespace_of(key)
+            if group:
+                yield "PodGroup", namespace_of(group)
+        case GroupRow(key=key) | GroupGone(key=key):
+            yield "PodGroup", namespace_of(key)
+            yield "CompositePodGroup", namespace_of(key)
+        case KeptDecision(decision=decision):
+            yield from named_in(decision)
+
+
+# --- what was asked ------------------------------------------------------------------------------
+
+
+def _moment(request: web.Request) -> float | None:
+    text = request.query.get("at", "")
+    if not text:
+        return None
+    try:
+        moment = float(text)
+    except ValueError:
+        moment = float("nan")
+    if not isfinite(moment):
+        raise PageRefusedError(f'at: expected seconds since 1970, got "{text[:40]}"')
+    return moment
+
+
+def _revision(request: web.Request) -> int:
+    text = request.query.get("after", "")
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise PageRefusedError(f'after: expected the revision of a picture, got "{text[:40]}"')
+    return int(text)
+
+
+async def _manifests(request: web.Request) -> bytes:
+    body = await request.content.read(_MOST_YAML + 1)
+    while len(body) <= _MOST_YAML and not request.content.at_eof():
+        body += await request.content.read(_MOST_YAML + 1 - len(body))
+    if len(body) > _MOST_YAML:
+        raise web.HTTPRequestEntityTooLarge(_MOST_YAML, len(body))
+    return body

@@ -1,0 +1,99 @@
+// What did the scheduler decide? Newest first; a row leads to the decision's own view.
+
+import { h, keyed, setText, tell } from "./dom.js";
+import { roving } from "./roving.js";
+import { minute, moment, number, plural, shownKey, spaced } from "./words.js";
+
+const MOST_ROWS = 150;
+const GOOD = new Set(["RoomUsed", "PlacedElsewhere", "NoLongerNeeded"]);
+
+class DecisionList extends HTMLElement {
+  #picture = null;
+  #chosen = null;
+  #shown = MOST_ROWS;
+  #filter = h("select", { "aria-label": "Which decisions", onchange: () => this.#render() },
+    h("option", { value: "" }, "all decisions"),
+    h("option", { value: "preempting" }, "that preempt"),
+    h("option", { value: "refused" }, "that refuse"));
+  #count = h("span", { class: "count" });
+  #list = h("ol", { class: "decisions" });
+  #settle = roving(this.#list, "button");
+  #more = h("button", { type: "button", class: "more", onclick: () => { this.#shown += MOST_ROWS; this.#render(); } }, "Show more");
+  #empty = h("p", { class: "empty" }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here.");
+
+  connectedCallback() {
+    if (this.firstChild) return;
+    this.append(h("div", { class: "bar" }, this.#filter, this.#count), this.#empty, this.#list, this.#more);
+  }
+
+  show(picture) {
+    this.#picture = picture;
+    this.#render();
+  }
+
+  choose(id) {
+    this.#chosen = id;
+    this.#render();
+    this.#list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The decision before or after the chosen one, in time. */
+  beside(step) {
+    const ids = this.#wanted().map(({ id }) => id);
+    const at = ids.indexOf(this.#chosen);
+    return at < 0 ? ids[0] : ids[at - step] ?? null;
+  }
+
+  #wanted() {
+    if (this.#picture === null) return [];
+    const all = [...this.#picture.decisions.values()].reverse();
+    const kind = this.#filter.value;
+    return kind ? all.filter(({ outcome }) => outcome === kind) : all;
+  }
+
+  #render() {
+    const wanted = this.#wanted();
+    setText(this.#count, plural(wanted.length, "decision"));
+    this.#empty.hidden = wanted.length > 0;
+    this.#more.hidden = wanted.length <= this.#shown;
+    keyed(this.#list, wanted.slice(0, this.#shown), ({ id }) => id, (decision, there) => this.#row(decision, there));
+    this.#settle();
+  }
+
+  #row(decision, there) {
+    const said = JSON.stringify(decision) + (decision.id === this.#chosen);
+    if (there?.dataset.said === said) return there;
+    const row = there ?? h("li", {}, h("button", { type: "button", onclick: () => tell(this, "choose-decision", decision.id) }));
+    row.dataset.said = said;
+    row.dataset.id = decision.id;
+    const button = row.firstElementChild;
+    if (decision.id === this.#chosen) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+    button.replaceChildren(...cells(decision, this.#picture.time));
+    return row;
+  }
+}
+
+function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }, now) {
+  const counts = [victims ? plural(victims, "victim") : "", spared ? `${number(spared)} spared` : ""].filter(Boolean).join(" · ");
+  return [
+    h("span", { class: "first" },
+      h("time", { title: moment(time, now) }, minute(time)),
+      h("strong", {}, shownKey(demand.key, demand.uid)),
+      demand.pods > 1 && h("span", { class: "pods" }, `×${number(demand.pods)}`),
+      h("span", { class: "priority" }, number(demand.priority))),
+    h("span", { class: "second" }, pill(outcome, stage, ended), h("span", {}, counts), h("code", {}, id)),
+    why && h("span", { class: "third" }, why),
+  ].filter(Boolean);
+}
+
+/** How far it is, as a sign and a word. */
+export function pill(outcome, stage, ended) {
+  if (outcome === "refused") return h("span", { class: "pill refused" }, "⊘ refused");
+  if (outcome === "error") return h("span", { class: "pill active" }, "▲ error");
+  if (stage === "ended") return h("span", { class: "pill ended" }, `${GOOD.has(ended) ? "✓" : "–"} ${ended ? spaced(ended) : "ended"}`);
+  if (outcome === "waiting" || outcome === "improving") return h("span", { class: "pill nominated" }, `◌ ${outcome}`);
+  return h("span", { class: "pill active" }, `● ${stage ?? outcome}`);
+}
+
+customElements.define("rp-decision-list", DecisionList);

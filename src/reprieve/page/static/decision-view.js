@@ -1,0 +1,161 @@
+// What did one decision do, and why so? Its stages, victims, spared units, the plans that lost, the nodes that were refused.
+
+import { copyButton } from "./clipboard.js";
+import { pill } from "./decision-list.js";
+import { h, tell } from "./dom.js";
+import { unitOf } from "./picture.js";
+import { tabs } from "./tabs.js";
+import { clock, costWords, moment, number, plural, shownKey, spaced, span, STATES } from "./words.js";
+
+const STAGES = ["nominated", "marking", "evicting", "draining", "ready"];
+const MOST_ROWS = 200;
+const MOST_NAMES = 8;
+const NUMERIC = new Set(["Priority", "Pods", "Count"]);
+
+class DecisionView extends HTMLElement {
+  #tab = "victims-of";
+
+  /**
+   * @param {object} decision the document
+   * @param {import("./picture.js").Picture} picture what is known of the victims now
+   */
+  show(decision, picture, now) {
+    this.hidden = false;
+    const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the decision" });
+    const panels = parts(decision, picture, this);
+    for (const { id, title, count } of panels) {
+      list.append(h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": id }, title, count !== null && h("b", {}, ` ${number(count)}`)));
+    }
+    const focused = this.contains(document.activeElement) ? document.activeElement.id : "";
+    const top = this.querySelector(".panels")?.scrollTop ?? 0;
+    this.replaceChildren(
+      head(this, decision, now),
+      track(decision),
+      quality(decision),
+      list,
+      h("div", { class: "panels" }, ...panels.map(({ id, content }) =>
+        h("div", { id, role: "tabpanel", tabindex: "0", "aria-labelledby": `tab-${id}` }, ...content))),
+    );
+    const choose = tabs(list, (id) => { this.#tab = id; });
+    choose(panels.some(({ id }) => id === this.#tab) ? this.#tab : panels[0].id);
+    this.querySelector(".panels").scrollTop = top;
+    if (focused) document.getElementById(focused)?.focus();
+  }
+
+  fail(id, sentence) {
+    this.hidden = false;
+    this.replaceChildren(h("div", { class: "head" }, h("h2", {}, id), closing(this)), h("p", { class: "failure", role: "alert" }, sentence));
+  }
+}
+
+function closing(view) {
+  return h("button", { type: "button", class: "close", "aria-label": "Close the decision", onclick: () => tell(view, "close-decision") }, "✕");
+}
+
+function head(view, decision, now) {
+  const { id, demand, outcome, stage, ended, time, cli } = decision;
+  return h("div", { class: "head" },
+    h("h2", { tabindex: "-1" }, `Decision ${id}`),
+    pill(outcome, stage, ended),
+    h("p", {}, h("strong", {}, `${demand.kind} ${shownKey(demand.key, demand.uid)}`), ` · priority ${number(demand.priority)} · ${plural(demand.pods, "pod")} · `,
+      h("time", {}, moment(time, now))),
+    h("div", { class: "copies" },
+      copyButton("Copy as CLI", () => cli ?? `reprieve why ${id}`),
+      copyButton("Copy JSON", () => JSON.stringify(decision, null, 2)),
+      closing(view)));
+}
+
+/** The handover's stages as they happened. */
+function track({ stage, stages = [], outcome }) {
+  if (outcome === "refused" || !stages.length) return "";
+  const reached = new Map(stages.map((one) => [one.stage, one.time]));
+  const start = stages[0].time;
+  return h("ol", { class: "track", "aria-label": "Stages of the handover" }, ...STAGES.map((name) => {
+    const time = reached.get(name);
+    const kind = name === stage ? "now" : time === undefined ? "to-come" : "done";
+    const sign = { now: "●", done: "✓", "to-come": "○" }[kind];
+    return h("li", { class: kind, "aria-current": kind === "now" ? "step" : null },
+      h("span", { class: "sign", "aria-hidden": "true" }, sign), name,
+      time !== undefined && h("time", { title: clock(time) }, time === start ? clock(time) : `+${shortSpan(time - start)}`));
+  }));
+}
+
+/** The first stages take less than a second. */
+const shortSpan = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds));
+
+function quality({ why, cost, bound, proved, ended }) {
+  const [words, least] = [costWords(cost), costWords(bound)];
+  const proof = proved === true ? "No plan disturbs less: proved." : proved === false && least ? `Not proved; no plan can do better than: ${least}.` : "";
+  const lines = [
+    why && h("div", {}, h("dt", {}, "Decided by"), h("dd", {}, why)),
+    words && h("div", {}, h("dt", {}, "Cost"), h("dd", {}, words)),
+    proof && h("div", {}, h("dt", {}, "Proof"), h("dd", {}, proof)),
+    ended && h("div", {}, h("dt", {}, "Ended"), h("dd", {}, spaced(ended))),
+  ].filter(Boolean);
+  return lines.length ? h("dl", { class: "quality" }, ...lines) : "";
+}
+
+function parts(decision, picture, view) {
+  const { victims = [], spared = [], otherPlans = [], refusedNodes = [] } = decision;
+  const found = [
+    { id: "victims-of", title: "Victims", count: victims.length, content: victimTable(victims, picture, view) },
+    { id: "spared-by", title: "Spared", count: spared.length, content: sparedTable(spared, view) },
+    { id: "other-plans", title: "Other plans", count: otherPlans.length, content: planTable(otherPlans) },
+    { id: "refused-nodes", title: "Nodes refused", count: refusedNodes.reduce((sum, { count }) => sum + count, 0), content: refusedTable(refusedNodes) },
+  ];
+  if (decision.text) found.push({ id: "as-text", title: "Text", count: null, content: [h("pre", {}, decision.text)] });
+  return found;
+}
+
+function table(columns, rows, none) {
+  if (!rows.length) return [h("p", { class: "empty" }, none)];
+  return [h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "numeric" : null }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS))),
+    rows.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(rows.length - MOST_ROWS)} more: Copy JSON has them all`)].filter(Boolean);
+}
+
+function victimTable(victims, picture, view) {
+  const rows = victims.map(({ key, uid, node, priority, group, because, budgets = [] }) => {
+    const now = picture.pods.get(uid)?.state;
+    const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now];
+    return h("tr", {},
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(key, uid))),
+      h("td", {}, h("span", { class: `state state-${name}` }, `${sign} ${name}`)),
+      h("td", {}, node ? h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-node", node) }, node) : ""),
+      h("td", { class: "numeric" }, number(priority)),
+      h("td", {}, group ?? "alone"),
+      h("td", {}, [because, ...budgets.map((name) => `exceeds ${name}`)].filter(Boolean).join("; ")));
+  });
+  return table(["Victim", "State", "Node", "Priority", "Evicted with", "Why"], rows, "No pod is evicted.");
+}
+
+function sparedTable(spared, view) {
+  const rows = spared.map((one) => [unitOf(one), one]).map(([unit, { pods, priority, reason }]) => h("tr", {},
+    h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-unit", unit) }, unit)),
+    h("td", { class: "numeric" }, number(pods ?? 1)),
+    h("td", { class: "numeric" }, priority === undefined || priority === null ? "" : number(priority)),
+    h("td", {}, `◉ ${reason ?? ""}`)));
+  return table(["Spared", "Pods", "Priority", "Why"], rows, "No unit was reprieved in this decision.");
+}
+
+function planTable(plans) {
+  const rows = plans.map(({ nodes = [], victims = [], victimCount, pods, text, criterion }) => h("tr", {},
+    h("th", { scope: "row" }, some(nodes)),
+    h("td", { class: "numeric" }, number(victimCount ?? pods ?? victims.length)),
+    h("td", {}, some(victims.map((one) => (typeof one === "string" ? one : shownKey(one.key))))),
+    h("td", {}, text ?? criterion ?? "")));
+  return table(["Plan for", "Count", "Would evict", "Lost by"], rows, "There was no other plan.");
+}
+
+function refusedTable(refused) {
+  const rows = refused.map(({ reason, count, examples = [] }) => h("tr", {},
+    h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, examples.length ? some(examples, count) : "")));
+  return table(["Why", "Count", "For example"], rows, "No node was refused.");
+}
+
+function some(names, count = names.length) {
+  const shown = names.slice(0, MOST_NAMES).join(", ");
+  const left = count - Math.min(names.length, MOST_NAMES);
+  return left > 0 ? `${shown} and ${number(left)} more` : shown;
+}
+
+customElements.define("rp-decision-view", DecisionView);

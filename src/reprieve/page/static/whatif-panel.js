@@ -1,0 +1,123 @@
+// What would this manifest do? Paste YAML; the plan appears here and as an overlay on the map. Nothing is submitted.
+
+import { sentenceOf } from "./client.js";
+import { copyButton } from "./clipboard.js";
+import { h, tell } from "./dom.js";
+import { number, plural, shownKey } from "./words.js";
+
+const EXAMPLE = `apiVersion: v1
+kind: Pod
+metadata:
+  name: urgent
+spec:
+  priority: 1000
+  containers:
+  - name: main
+    image: example/app:1
+    resources:
+      requests:
+        cpu: "4"
+`;
+
+const OUTCOMES = {
+  Fits: ["✓", "fits", "It fits, and nothing is evicted."],
+  Preempts: ["✕", "preempts", "It fits only by preemption."],
+  Unschedulable: ["⊘", "unschedulable", "It does not fit."],
+};
+
+class WhatIfPanel extends HTMLElement {
+  #client = null;
+  #canApply = false;
+  #asked = 0;
+  #yaml = h("textarea", {
+    id: "whatif-yaml", rows: "14", spellcheck: "false", placeholder: "Paste a manifest: pods, Deployments, Jobs, PodGroups…",
+    onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.#ask(); },
+  });
+  #askButton = h("button", { type: "button", class: "primary", onclick: () => this.#ask() }, "What would it do? ", h("kbd", {}, "Ctrl Enter"));
+  #applyButton = h("button", { type: "button", hidden: true, onclick: () => this.#apply() }, "Apply");
+  #result = h("div", { class: "result", "aria-live": "polite" });
+
+  connectedCallback() {
+    if (this.firstChild) return;
+    this.append(
+      h("label", { for: "whatif-yaml" }, "Manifest"),
+      this.#yaml,
+      h("div", { class: "bar" }, this.#askButton, this.#applyButton,
+        h("button", { type: "button", onclick: () => { this.#yaml.value = EXAMPLE; this.#yaml.focus(); } }, "Example")),
+      this.#result,
+    );
+  }
+
+  prepare(client, can) {
+    this.#client = client;
+    this.#canApply = Boolean(can.apply);
+    this.#applyButton.hidden = !this.#canApply;
+    this.#askButton.disabled = !can.whatif;
+    if (!can.whatif) this.#say("This server only reads. `reprieve page --context C` answers what-ifs with your own credentials.");
+  }
+
+  focusInput() {
+    this.#yaml.focus();
+  }
+
+  async #ask() {
+    const asked = ++this.#asked;
+    this.#askButton.setAttribute("aria-busy", "true");
+    try {
+      const report = await this.#client.whatif(this.#yaml.value);
+      if (asked !== this.#asked) return;
+      this.#result.replaceChildren(...(report.items ?? [report]).flatMap(reportParts), ...text(report));
+      tell(this, "show-overlay", report.overlay ?? { victims: [], spared: [], placements: [] });
+    } catch (error) {
+      if (asked === this.#asked) this.#fail(sentenceOf(error));
+    } finally {
+      this.#askButton.removeAttribute("aria-busy");
+    }
+  }
+
+  async #apply() {
+    try {
+      const { created } = await this.#client.apply(this.#yaml.value);
+      this.#say(`Created ${created.map((one) => (typeof one === "string" ? one : shownKey(one.key ?? one.name))).join(", ")}.`);
+      tell(this, "clear-emphasis");
+    } catch (error) {
+      this.#fail(sentenceOf(error));
+    }
+  }
+
+  #say(sentence) {
+    this.#result.replaceChildren(h("p", {}, sentence));
+  }
+
+  #fail(sentence) {
+    this.#result.replaceChildren(h("p", { class: "failure" }, sentence));
+    tell(this, "clear-emphasis");
+  }
+}
+
+function text(report) {
+  if (!report.text) return [];
+  return [h("details", {}, h("summary", {}, "As the command prints it"), h("pre", {}, report.text)),
+    copyButton("Copy JSON", () => JSON.stringify(report, null, 2))];
+}
+
+function reportParts({ outcome, demand, victims = [], spared = [], placements = {}, decidedBy, nodes = [], nearestMiss, refusedBy }) {
+  const [sign, kind, sentence] = OUTCOMES[outcome] ?? ["", "", outcome];
+  const places = [...new Set(Object.values(placements))];
+  return [
+    h("p", { class: `outcome ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign),
+      h("strong", {}, `${demand.kind} ${demand.namespace ? `${demand.namespace}/` : ""}${demand.name}`), ` · priority ${number(demand.priority ?? 0)} · ${plural(demand.pods, "pod")}. ${sentence}`),
+    places.length > 0 && h("p", {}, `Its pods would run on ${places.slice(0, 6).join(", ")}${places.length > 6 ? ` and ${places.length - 6} more nodes` : ""}.`),
+    victims.length > 0 && h("table", {}, h("caption", {}, plural(victims.length, "victim")),
+      h("tbody", {}, ...victims.slice(0, 100).map((one) => h("tr", {},
+        h("th", { scope: "row" }, `✕ ${one.namespace}/${one.name}`), h("td", {}, one.node), h("td", { class: "numeric" }, number(one.priority)),
+        h("td", {}, one.because?.text ?? ""))))),
+    spared.length > 0 && h("table", {}, h("caption", {}, plural(spared.length, "spared unit")),
+      h("tbody", {}, ...spared.slice(0, 100).map((one) => h("tr", {}, h("th", { scope: "row" }, `◉ ${one.unit}`), h("td", {}, one.because?.text ?? ""))))),
+    decidedBy && nodes.length > 0 && h("p", {}, `Chosen over ${plural(nodes.length, "other plan")} by: ${decidedBy.text}.`),
+    nearestMiss?.text && h("p", {}, nearestMiss.text),
+    typeof refusedBy?.text === "string" && h("p", {}, refusedBy.text),
+  ].filter(Boolean);
+}
+
+customElements.define("rp-whatif", WhatIfPanel);

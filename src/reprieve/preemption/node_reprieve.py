@@ -1,0 +1,159 @@
+"""Which units are reprieved on each node if a pod comes there? For all nodes at once, in columns.
+
+The same steps as in ``domain_plan``, where nothing but room, ports and budgets matters: room only ever gets
+less and budgets are only ever exceeded by less, so each unit needs to be tried once in every step. Which
+nodes are looked at, and which plan wins, is not known here.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.pods_by_importance import NO_POD
+from reprieve.preemption.tenants import TenantCharges, Tenants
+
+NO_CEILING = -np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeOutcome:
+    nodes: Ints  # places among the nodes of the tenants
+    victims: Mask  # [slot, node]
+    broken: Ints  # [node] pods beyond what budgets allow
+    ceiling: Floats  # [node] see ``Plan``, or NO_CEILING
+
+    def on(self, chosen: Mask) -> "NodeOutcome":
+        return NodeOutcome(
+            self.nodes[chosen], self.victims[:, chosen], self.broken[chosen], self.ceiling[chosen]
+        )
+
+    def without_ceiling(self) -> "NodeOutcome":
+        return replace(self, ceiling=np.full(len(self.nodes), NO_CEILING))
+
+
+class _Reprieve:
+    """All tenants are gone at first, and are put back slot by slot, where the demand still fits."""
+
+    def __init__(self, tenants: Tenants, charges: TenantCharges, left: Ints) -> None:
+        """``left``: [requested resource, node] if the demand came and no tenant went."""
+        self._charges, self._there = charges, tenants.there
+        self._room = tenants.room[:, tenants.table] * self._there  # [requested resource, slot, node]
+        self._blocks = tenants.blocks[tenants.table]
+        self._left = left + self._room.sum(axis=1)
+        self._going = charges.going.copy()
+        self._stays = np.zeros(tenants.table.shape, np.bool_)
+
+    def put_back_breakers(self, order: Ints) -> None:
+        """Those by which budgets are exceeded, as long as they are, in this order of slots."""
+        if (self._going > self._charges.allowed).any():
+            self._try(order, only_breakers=True)
+
+    def put_back(self, order: Ints) -> None:
+        self._try(order, only_breakers=False)
+
+    def _try(self, order: Ints, *, only_breakers: bool) -> None:
+        charges, may = self._charges, self._there & ~self._stays & ~self._blocks
+        room, account, pods = (
+            np.take_along_axis(column, order[None], axis=1)
+            for column in (self._room, charges.account, charges.pods)
+        )
+        stays, may = np.take_along_axis(self._stays, order, axis=0), np.take_along_axis(may, order, axis=0)
+        for turn, at in enumerate(account.swapaxes(0, 1)):
+            returns = may[turn] & (self._left >= room[:, turn]).all(axis=0)
+            if only_breakers:
+                returns &= np.logical_or.reduce(self._going[at] > charges.allowed[at], axis=0)
+            self._left -= room[:, turn] * returns
+            self._going[at] -= pods[:, turn] * returns
+            stays[turn] |= returns
+        np.put_along_axis(self._stays, order, stays, axis=0)
+
+    def keep_above_ceiling(self, priority: Ints) -> Floats:
+        """The lowest priority that leaves enough room if no tenant above it goes; and none above it does."""
+        gone = self._there & ~self._stays
+        ceiling, left = np.full(priority.shape[1], NO_CEILING), self._left.copy()
+        is_open = np.ones(len(ceiling), np.bool_)
+        for slot, more in enumerate(gone):
+            left -= self._room[:, slot] * more
+            ceiling = np.where(more & is_open, priority[slot], ceiling)
+            is_open &= ~(more & (self._blocks[slot] | (left < 0).any(axis=0)))
+        above = gone & (priority > ceiling)
+        self._stays |= above
+        self._left -= (self._room * above).sum(axis=1)
+        charges = self._charges
+        back = np.bincount(
+            charges.account[:, above].ravel(), charges.pods[:, above].ravel(), len(self._going)
+        )
+        self._going -= back.astype(np.int64)
+        return ceiling
+
+    @property
+    def victims(self) -> Mask:
+        return self._there & ~self._stays
+
+    def outcome(self, ceiling: Floats) -> NodeOutcome:
+        excess = np.maximum(self._going - self._charges.allowed, 0)
+        broken = np.bincount(self._charges.nodes, excess, len(ceiling)).astype(np.int64)
+        return NodeOutcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
+
+
+def reprieved(tenants: Tenants, charges: TenantCharges, left: Ints, priority: Ints) -> NodeOutcome:
+    """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
+    reprieve, slots = _Reprieve(tenants, charges, left), slots_of(tenants)
+    if not charges.in_danger.any():
+        # Units in order of importance are the same: the ceiling is that of the first that does not fit.
+        reprieve.put_back(slots)
+        return reprieve.outcome(_highest(reprieve.victims, tenants.there, priority))
+    harm = np.argsort(-charges.alone, axis=0, kind="stable")
+    reprieve.put_back_breakers(harm)
+    ceiling = reprieve.keep_above_ceiling(priority)
+    reprieve.put_back_breakers(harm)
+    reprieve.put_back(slots)
+    return reprieve.outcome(ceiling)
+
+
+def _highest(victims: Mask, there: Mask, priority: Ints) -> Floats:
+    """[node] the priority of its most important victim; if it has none, that of its last unit."""
+    highest = np.where(victims, priority, NO_CEILING).max(axis=0, initial=NO_CEILING)
+    lowest = np.where(there, priority, np.inf).min(axis=0, initial=np.inf)
+    ceiling: Floats = np.where(victims.any(axis=0), highest, lowest)
+    return ceiling
+
+
+def reprieved_in_turn(tenants: Tenants, charges: TenantCharges, left: Ints, order: Ints) -> NodeOutcome:
+    """Each unit that fits, in this order of slots."""
+    reprieve = _Reprieve(tenants, charges, left)
+    reprieve.put_back(order)
+    return reprieve.outcome(np.full(len(tenants.nodes), NO_CEILING))
+
+
+def slots_of(tenants: Tenants) -> Ints:
+    """[turn, node] the slots, the most important unit first."""
+    return np.repeat(np.arange(len(tenants.table))[:, None], len(tenants.nodes), axis=1)
+
+
+# --- in which order ------------------------------------------------------------------------------
+
+
+def first_to_last(tenants: Tenants, charges: TenantCharges) -> Ints:
+    """[turn, node] the slots in which units are tried, as long as none is reprieved."""
+    breaks = charges.breaks(charges.going)
+    return np.lexsort((np.where(breaks, -charges.alone, 0), ~breaks, ~tenants.there), axis=0)
+
+
+def first_to_last_in_order(tenants: Tenants, charges: TenantCharges, place: Ints) -> Ints:
+    """The same, if budgets are charged in the order of the places [slot, node], and not jointly."""
+    breaks, everywhere = np.zeros(tenants.table.shape, np.bool_), np.arange(len(tenants.nodes))
+    rest = charges.allowed.copy()
+    for slot in np.argsort(place, axis=0, kind="stable"):
+        account, pods = charges.account[:, slot, everywhere], charges.pods[:, slot, everywhere]
+        breaks[slot, everywhere] = (pods > np.maximum(rest[account], 0)).any(axis=0)
+        rest[account] -= pods
+    return np.lexsort((place, ~breaks, ~tenants.there), axis=0)
+
+
+def differ(tenants: Tenants, one: Ints, other: Ints) -> Mask:
+    """[node] whether two orders of slots differ; slots without a tenant come last in both."""
+    counted = np.arange(len(tenants.table))[:, None] < (tenants.table != NO_POD).sum(axis=0)
+    differing: Mask = ((one != other) & counted).any(axis=0)
+    return differing

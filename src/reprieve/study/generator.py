@@ -1,0 +1,109 @@
+"""Which jobs could a busy cluster with gangs see? A trace that is made up from a seed.
+
+Public traces have no gangs with priorities, and where nothing is contended, policies do not differ. So this
+one has both: tenants of different sizes, services under budgets, batch jobs, and gangs for training, at a
+load that is a share of what the nodes offer. Every number is a parameter or stated here.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from random import Random
+
+from reprieve.study.job import GPU, Job
+
+_DAY = 86_400.0
+_SHORTEST, _LONGEST = 60.0, 2 * _DAY
+_PRIORITIES = {"service": 1000, "urgent": 500, "training": 100, "batch": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions:
+    """``load``: asked work as a share of what the GPUs offer. ``gangs``, ``services``, ``urgent``: shares of
+    that work; the rest is batch jobs."""
+
+    days: float = 7.0
+    nodes: int = 200
+    load: float = 1.0
+    gangs: float = 0.5
+    services: float = 0.15
+    urgent: float = 0.1
+    tenants: int = 6
+    mean_hours: float = 3.0
+
+
+def option_names() -> tuple[str, ...]:
+    return tuple(one.name for one in fields(GeneratorOptions))
+
+
+def generated(options: GeneratorOptions, seed: int) -> list[Job]:
+    """In the order of arrival."""
+    chance = Random(f"reprieve trace {seed}")
+    work = options.load * options.nodes * 8 * options.days * _DAY  # in GPU seconds
+    shares = {
+        "service": options.services,
+        "urgent": options.urgent,
+        "training": options.gangs,
+        "batch": max(0.0, 1 - options.services - options.urgent - options.gangs),
+    }
+    jobs = [job for kind, share in shares.items() for job in _of_kind(kind, share * work, options, chance)]
+    return sorted(jobs, key=lambda job: (job.arrival, job.name))
+
+
+def _of_kind(kind: str, work: float, options: GeneratorOptions, chance: Random) -> Iterator[Job]:
+    """Jobs of one kind, until they ask for that much work."""
+    number = 0
+    while work > 0:
+        job = _job(kind, f"{kind}-{number}", options, chance)
+        work -= job.pods * job.duration * float(dict(job.requests)[GPU])
+        number += 1
+        yield job
+
+
+def _job(kind: str, name: str, options: GeneratorOptions, chance: Random) -> Job:
+    pods, gpus, gang = _shape(kind, chance)
+    # Durations have a long tail, as in all published traces.
+    spread = 1.2
+    hours = options.mean_hours * (4 if kind == "service" else 1)
+    duration = chance.lognormvariate(math.log(hours * 3600) - spread**2 / 2, spread)
+    return Job(
+        name=name,
+        arrival=_arrival(options.days, chance),
+        duration=round(min(max(duration, _SHORTEST), _LONGEST), 1),
+        pods=pods,
+        requests=(("cpu", str(8 * gpus)), ("memory", f"{32 * gpus}Gi"), (GPU, str(gpus))),
+        priority=_PRIORITIES[kind],
+        gang=gang,
+        whole=gang > 0 and chance.random() < 0.7,
+        tenant=f"team-{_tenant(options.tenants, chance)}",
+        budget=max(1, pods - 1) if kind == "service" and pods > 1 else None,
+        checkpoint=1800.0 if kind == "training" and chance.random() < 0.5 else 0.0,
+        grace=float(chance.choice((5, 30, 60))),
+    )
+
+
+def _shape(kind: str, chance: Random) -> tuple[int, int, int]:
+    """Pods, GPUs of each, and how many must run together."""
+    match kind:
+        case "training":
+            pods = chance.choices((2, 4, 8, 16, 32), (30, 30, 25, 10, 5))[0]
+            return pods, chance.choice((1, 2, 4, 8)), pods
+        case "urgent":
+            pods = chance.choices((1, 2, 4, 8), (50, 25, 15, 10))[0]
+            return pods, chance.choice((1, 2, 4, 8)), pods if pods > 1 else 0
+        case "service":
+            return chance.choice((1, 2, 3, 4)), chance.choice((1, 1, 2)), 0
+    return chance.choices((1, 2, 4), (80, 15, 5))[0], chance.choices((1, 2, 4, 8), (60, 20, 15, 5))[0], 0
+
+
+def _arrival(days: float, chance: Random) -> float:
+    """More by day than by night."""
+    while True:
+        moment = chance.uniform(0, days * _DAY)
+        if chance.random() * 1.5 < 1 + 0.5 * math.sin(2 * math.pi * (moment / _DAY - 0.375)):
+            return round(moment, 1)
+
+
+def _tenant(tenants: int, chance: Random) -> int:
+    """The first is the largest: sizes fall as 1, 1/2, 1/3, …"""
+    return chance.choices(range(tenants), [1 / (i + 1) for i in range(tenants)])[0]

@@ -1,0 +1,66 @@
+"""Jobs in the Standard Workload Format: lines of 18 numbers, with comments after a semicolon.
+
+Read are the submit time (2), the run time (4), the processors (5, or 8 as asked), the memory a processor (7,
+or 10 as asked, in KB) and the user (12).
+"""
+
+from collections.abc import Iterator
+from math import ceil
+
+from reprieve.study.importers.rows import RowError, label
+from reprieve.study.job import Job
+from reprieve.study.trace import Trace, TraceProblem, in_order
+
+DRAWN = (0, 0, 100, 1000)
+_FIELDS, _CORES_OF_A_POD = 18, 16
+
+
+def is_one(text: str) -> bool:
+    """A comment, or a line of 18 numbers."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return first.lstrip().startswith(";") or len(first.split()) == _FIELDS
+
+
+def read(name: str, text: str) -> Trace:
+    jobs, problems = [], []
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition(";")[0].split()
+        if not content:
+            continue
+        try:
+            jobs.append(_job(content, number))
+        except RowError as wrong:
+            problems.append(TraceProblem(number, str(wrong)))
+    invented = (f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",)
+    return Trace(name, in_order(jobs), tuple(problems), invented, DRAWN)
+
+
+def _job(content: list[str], line: int) -> Job:
+    if len(content) != _FIELDS:
+        raise RowError(f"expected {_FIELDS} numbers, got {len(content)}")
+    try:
+        values = [float(word) for word in content]
+    except ValueError:
+        raise RowError(f"expected {_FIELDS} numbers, got other text") from None
+    submitted, runs = values[1], values[3]
+    cores = next(_known(values[4], values[7]), 0.0)
+    if submitted < 0 or runs <= 0 or cores < 1:
+        raise RowError("expected a submit time, a run time and processors, got a job that did not run")
+    pods = ceil(cores / _CORES_OF_A_POD)
+    each = ceil(cores / pods)
+    kilobytes = next(_known(values[6], values[9]), 0.0)
+    memory = (("memory", f"{ceil(kilobytes * each)}Ki"),) if kilobytes else ()
+    return Job(
+        name=f"job-{line}",
+        arrival=submitted,
+        duration=runs,
+        pods=pods,
+        gang=pods if pods > 1 else 0,
+        requests=(("cpu", str(each)), *memory),
+        tenant=label(f"user-{values[11]:.0f}" if values[11] >= 0 else ""),
+    )
+
+
+def _known(*values: float) -> Iterator[float]:
+    """-1 stands for what is not known."""
+    return (value for value in values if value > 0)

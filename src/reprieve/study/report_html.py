@@ -1,0 +1,130 @@
+"""A study's report as one HTML file: no script, nothing from a network, light and dark."""
+
+from collections.abc import Sequence
+from html import escape
+
+from reprieve.study.measures import Measured
+from reprieve.study.report import (
+    StudyReport,
+    cascade_rows,
+    head_lines,
+    shown,
+    shown_difference,
+    unfinished_lines,
+    waiting_rows,
+)
+from reprieve.study.report_markdown import FOOTNOTE
+from reprieve.study.svg import bars, lines
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --rule: #d0d7de; --paper: #ffffff;
+  --line-0: #0550ae; --line-1: #bc4c00; --line-2: #1a7f37; --line-3: #8250df; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --rule: #3d444d;
+  --paper: #0d1117; --line-0: #79c0ff; --line-1: #ffa657; --line-2: #7ee787; --line-3: #d2a8ff; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.verdict { font-size: 1.05rem; border-left: 4px solid var(--line-0); padding-left: .8rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--rule);
+  white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } td.sure { font-weight: 600; }
+figure { margin: 1.2rem 0; } figcaption { color: var(--soft); } svg { max-width: 100%; height: auto; }
+svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .name, svg .value { fill: var(--ink); }
+.axis, .interval { stroke: var(--soft); fill: none; } polyline { stroke-width: 1.6; }
+polyline.line-0 { stroke: var(--line-0); } polyline.line-1 { stroke: var(--line-1); }
+polyline.line-2 { stroke: var(--line-2); } polyline.line-3 { stroke: var(--line-3); }
+svg text.line-0 { fill: var(--line-0); } svg text.line-1 { fill: var(--line-1); }
+svg text.line-2 { fill: var(--line-2); } svg text.line-3 { fill: var(--line-3); }
+.bar.line-0 { fill: var(--line-0); } .bar.line-1 { fill: var(--line-1); }
+.bar.line-2 { fill: var(--line-2); } .bar.line-3 { fill: var(--line-3); } .bar { opacity: .75; }
+pre { white-space: pre-wrap; color: var(--soft); } .note { color: var(--soft); }
+"""
+_BARS = ("evictions an hour", "workloads ended", "work lost", "goodput")
+
+
+def html(report: StudyReport) -> str:
+    first, *others = report.head.policies
+    title = f"{' and '.join(report.head.policies)} on {report.head.trace}"
+    header = ["metric", first, *(cell for name in others for cell in (name, f"{name} − {first}"))]
+    rows = [
+        [
+            one.metric,
+            shown(one.means[first]),
+            *(
+                cell
+                for name in others
+                for cell in (shown(one.means[name]), shown_difference(one.differences[name]))
+            ),
+        ]
+        for one in report.compared
+    ]
+    cascades = cascade_rows(report)
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *(f'<p class="verdict">{escape(verdict)}</p>' for verdict in report.verdicts),
+        _table(header, rows),
+        f'<p class="note">{escape(FOOTNOTE)}</p>',
+        *_plots(report),
+        "<h2>Waiting time in seconds, by priority</h2>",
+        _table(["policy", "priority", "starts", "p50", "p95", "p99"], waiting_rows(report)),
+        "<h2>Waiting time in seconds, by tenant</h2>",
+        _table(["policy", "tenant", "starts", "p50", "p95", "p99"], waiting_rows(report, by_tenant=True)),
+        *(
+            ("<h2>Chains of evictions</h2>", _table(["policy", "depth", "plans"], cascades))
+            if cascades
+            else ()
+        ),
+        *(f"<p>{escape(line)}</p>" for line in unfinished_lines(report)),
+        "<h2>How it was made</h2>",
+        f"<pre>{escape(chr(10).join(head_lines(report.head)))}</pre>",
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>\n"
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
+
+
+def _plots(report: StudyReport) -> list[str]:
+    found = []
+    for one in report.compared:
+        if one.metric in _BARS:
+            means = {policy: (mean.mean, mean.low, mean.high) for policy, mean in one.means.items()}
+            found.append(bars(one.metric, means, ""))
+    used = {policy: _averaged(arm, 1) for policy, arm in report.results.items()}
+    pieces = {policy: _averaged(arm, 2) for policy, arm in report.results.items()}
+    resource = report.head.resource
+    found.append(lines(f"Share of {resource} in use, mean over seeds", used, ""))
+    found.append(lines(f"Share of free {resource} where a typical pod does not fit", pieces, ""))
+    return found
+
+
+def _averaged(arm: Sequence[Measured], column: int) -> list[tuple[float, float]]:
+    """Samples of all seeds, one mean for each of their places."""
+    if not arm:
+        return []
+    count = min(len(one.samples) for one in arm)
+    return [
+        (
+            sum(one.samples[i][0] for one in arm) / len(arm),
+            sum(one.samples[i][column] for one in arm) / len(arm),
+        )
+        for i in range(count)
+    ]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in header)
+    lines_ = "".join(
+        "<tr>" + "".join(f"<td{_mark(cell)}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines_}</tbody></table></div>'
+
+
+def _mark(cell: str) -> str:
+    return ' class="sure"' if cell.endswith(" *") else ""

@@ -1,0 +1,89 @@
+"""What does a study consist of? Jobs that can run at all, nodes, and the head of its report.
+
+It reads no files: a trace and nodes are given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from reprieve.model.objects import Node
+from reprieve.study.arrivals import compressed, in_window
+from reprieve.study.cell import StudyInput, encoded, fits_at_all
+from reprieve.study.generator import GeneratorOptions
+from reprieve.study.measures import main_resource
+from reprieve.study.report import StudyHead
+from reprieve.study.trace import Trace, in_order
+
+_MADE_UP = "each seed makes up another trace"
+_DRAWN = "each seed draws blocks of the trace, with replacement"
+_AS_IT_IS = "the trace is played as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    policies: tuple[str, ...]
+    seeds: int
+    version: str
+    warmup: float = 0.1
+    window: tuple[float, float] | None = None  # seconds of the trace
+    compress: float = 1.0
+    mapping: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """``content``: what cells are played from."""
+
+    content: bytes
+    head: StudyHead
+
+
+def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -> Study:
+    jobs = list(trace.jobs)
+    if options.window is not None:
+        jobs = in_window(jobs, *options.window)
+    jobs = compressed(jobs, options.compress)
+    fitting = in_order(job for job in jobs if fits_at_all(job, nodes))
+    known = {job.name for job in fitting}
+    left_out = [
+        *(str(problem) for problem in trace.problems),
+        *(f"{job.name}: does not fit into the empty cluster" for job in jobs if job.name not in known),
+    ]
+    several = options.seeds > 1
+    content = StudyInput(
+        tuple(nodes),
+        fitting,
+        drawn_priorities=trace.priorities_from_seed,
+        is_resampled=several,
+        warmup=options.warmup,
+    )
+    study = _study(trace.name, content, options, _DRAWN if several else _AS_IT_IS)
+    head = replace(study.head, invented=trace.invented, left_out=tuple(left_out))
+    return replace(study, head=head)
+
+
+def generated_study(
+    name: str, generator: GeneratorOptions, nodes: Sequence[Node], options: StudyOptions
+) -> Study:
+    content = StudyInput(tuple(nodes), generator=generator, warmup=options.warmup)
+    return _study(name, content, options, _MADE_UP)
+
+
+def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str) -> Study:
+    data = encoded(content)
+    jobs = content.jobs_for(0)
+    head = StudyHead(
+        trace=name,
+        digest=blake2b(data, digest_size=16).hexdigest(),
+        jobs=len(jobs),
+        pods=sum(job.pods for job in jobs),
+        nodes=len(content.nodes),
+        resource=main_resource(content.nodes),
+        policies=options.policies,
+        seeds=tuple(range(options.seeds)),
+        version=options.version,
+        arrivals=arrivals,
+        mapping=options.mapping,
+    )
+    return Study(data, head)

@@ -1,0 +1,62 @@
+"""Which format does a trace have? That of the first importer which knows its beginning."""
+
+from collections.abc import Mapping
+
+from reprieve.study.generator import GeneratorOptions, option_names
+from reprieve.study.importers import openb, philly, swf
+from reprieve.study.importers.rows import ImportedRows
+from reprieve.study.trace import Trace, TraceError, decoded_text, read_trace
+
+GENERATED = "generated"
+
+
+class MappingError(ValueError):
+    """A mapping that cannot be used, as a sentence."""
+
+
+def trace_in(name: str, content: bytes, mapping: Mapping[str, Mapping[str, int]]) -> Trace:
+    """``mapping``: for a column, which priority each of its values stands for. Raises TraceError."""
+    text = decoded_text(name, content)
+    if not text.strip():
+        raise TraceError(f"{name}: expected a job on each line, got an empty file")
+    if text.lstrip().startswith("{"):
+        return read_trace(name, text)
+    if swf.is_one(text):
+        return swf.read(name, text)
+    rows = ImportedRows(text)
+    if rows.columns >= frozenset(openb.COLUMNS):
+        return openb.read(name, rows, mapping.get("qos", {}))
+    if "arrival" not in rows.columns and philly.is_one(rows.columns):
+        return philly.read(name, rows)
+    return read_trace(name, text)
+
+
+def parse_mapping(text: str) -> tuple[str, dict[str, int]]:
+    """``qos=LS:1000,BE:0``."""
+    column, sign, values = text.partition("=")
+    found: dict[str, int] = {}
+    for part in values.split(","):
+        value, colon, number = part.rpartition(":")
+        if not (sign and column and value and colon and number.lstrip("-").isdigit()):
+            raise MappingError(f"expected COLUMN=VALUE:PRIORITY,…, as in qos=LS:1000,BE:0, got {text!r}")
+        found[value] = int(number)
+    return column, found
+
+
+def generator_options(text: str) -> GeneratorOptions:
+    """``generated:days=2,load=0.9``; raises TraceError."""
+    given: dict[str, float] = {}
+    for part in text.partition(":")[2].split(","):
+        if not part:
+            continue
+        name, _, value = part.partition("=")
+        if name not in option_names():
+            raise TraceError(f"{text}: expected some of {', '.join(option_names())}, got {name!r}")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise TraceError(f"{text}: {name}: expected a number, got {value!r}") from None
+        if not 0 < given[name] < 1e6:
+            raise TraceError(f"{text}: {name}: expected a number more than 0, got {value!r}")
+    whole = {name: int(value) if name in {"nodes", "tenants"} else value for name, value in given.items()}
+    return GeneratorOptions(**whole)  # type: ignore[arg-type]

@@ -1,0 +1,255 @@
+"""Which jobs does a file hold? The trace format: JSON lines, or CSV with a header.
+
+A line that is wrong is left out, counted and named; nothing is guessed. Columns: ``arrival``, ``duration``,
+and, each with a default, ``name``, ``pods``, ``cpu``, ``memory``, ``gpu``, ``priority``, ``gang``, ``whole``,
+``tenant``, ``budget``, ``checkpoint``, ``grace``. Other formats are read by the importers beside this.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import msgspec
+
+from reprieve.model.resources import CPU, MEMORY, milli
+from reprieve.study.job import GPU, Job
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?")
+_TENANT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_RESOURCES = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
+_MOST_PODS = 100_000
+_FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
+
+
+class TraceError(Exception):
+    """A trace cannot be read at all, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceProblem:
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """``invented``: what the trace did not say and was made up, a sentence each. ``priorities_from_seed``:
+    priorities to draw from, if the trace has none."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    problems: tuple[TraceProblem, ...] = ()
+    invented: tuple[str, ...] = ()
+    priorities_from_seed: tuple[int, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The same jobs have the same digest, whatever file they come from."""
+        return blake2b(msgspec.json.encode(self.jobs), digest_size=16).hexdigest()
+
+    @property
+    def span(self) -> float:
+        return max((job.arrival for job in self.jobs), default=0.0)
+
+
+Fields = Mapping[str, object]
+
+
+def read_trace(name: str, text: str) -> Trace:
+    """Raises TraceError if it is no trace."""
+    first = text.lstrip()[:1]
+    rows = _json_rows(text) if first == "{" else _csv_rows(name, text)
+    jobs: list[Job] = []
+    problems: list[TraceProblem] = []
+    names = set[str]()
+    for line, row in rows:
+        try:
+            job = _job(_fields(row), line)
+            if job.name in names:
+                raise _WrongFieldError("name", "a name that no other job has", job.name)
+        except _WrongFieldError as wrong:
+            problems.append(TraceProblem(line, str(wrong)))
+        else:
+            names.add(job.name)
+            jobs.append(job)
+    if not jobs and not problems:
+        raise TraceError(f"{name}: expected a job on each line, got an empty file")
+    return Trace(name, in_order(jobs), tuple(problems))
+
+
+def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """By arrival; the first arrives at 0."""
+    found = sorted(jobs, key=lambda job: (job.arrival, job.name))
+    first = found[0].arrival if found else 0.0
+    return tuple(replace(job, arrival=job.arrival - first) for job in found) if first else tuple(found)
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def decoded_text(name: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{name}: expected a text file in UTF-8, got other bytes at {error.start}") from None
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, Fields | str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            yield number, f"expected a JSON object, got something that cannot be read: {error}"
+            continue
+        yield number, row if isinstance(row, dict) else "expected a JSON object"
+
+
+def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Fields | str]]:
+    reader = csv.DictReader(io.StringIO(text), restkey="", skipinitialspace=True)
+    columns = reader.fieldnames or ()
+    if "arrival" not in columns:
+        got = ", ".join(columns) or "an empty file"
+        raise TraceError(f"{name}: expected a header with the column arrival, got {got[:200]}")
+    for row in reader:
+        if "" in row:
+            yield reader.line_num, f"expected {len(columns)} columns, got more"
+        else:
+            yield reader.line_num, {key: value for key, value in row.items() if value not in {None, ""}}
+
+
+def _fields(row: Fields | str) -> Fields:
+    if isinstance(row, str):
+        raise _WrongFieldError("", row, None)
+    return row
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+
+class _WrongFieldError(Exception):
+    def __init__(self, field: str, expected: str, got: object) -> None:
+        shown = f", got {str(got)[:60]!r}" if field else ""
+        super().__init__(f"{field}: expected {expected}{shown}" if field else expected)
+
+
+def _job(row: Fields, line: int) -> Job:
+    unknown = [name for name in row if name not in _COLUMNS]
+    if unknown:
+        known = ", ".join(sorted(_COLUMNS))
+        raise _WrongFieldError(unknown[0][:60], f"one of the columns {known}", unknown[0])
+    for needed in ("arrival", "duration"):
+        if needed not in row:
+            raise _WrongFieldError(needed, "a number of seconds", "nothing")
+    given = {name: _COLUMNS[name](name, value) for name, value in row.items() if name not in _RESOURCES}
+    asked = [(_RESOURCES[name], _amount(name, row[name])) for name in _RESOURCES if name in row]
+    job = Job(**{"name": f"job-{line}", **given, "requests": tuple(asked)})  # type: ignore[arg-type]
+    if job.gang > job.pods:
+        raise _WrongFieldError("gang", f"at most the number of pods, {job.pods}", job.gang)
+    return job
+
+
+def _seconds(name: str, value: object) -> float:
+    """At least 0."""
+    found = _number(value)
+    if found is None or not 0 <= found <= _FARTHEST:
+        raise _WrongFieldError(name, "a number of seconds, at least 0", value)
+    return found
+
+
+def _positive(name: str, value: object) -> float:
+    found = _seconds(name, value)
+    if not found:
+        raise _WrongFieldError(name, "a number of seconds, more than 0", value)
+    return found
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        found = float(value)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _whole(least: int, most: int) -> Callable[[str, object], int]:
+    def read(name: str, value: object) -> int:
+        found = _number(value)
+        if found is None or not found.is_integer() or not least <= found <= most:
+            raise _WrongFieldError(name, f"a whole number from {least} to {most}", value)
+        return int(found)
+
+    return read
+
+
+def _flag(name: str, value: object) -> bool:
+    text = str(value).lower()
+    if text not in {"true", "false", "1", "0"}:
+        raise _WrongFieldError(name, "true or false", value)
+    return text in {"true", "1"}
+
+
+def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[str, object], str]:
+    def read(name: str, value: object) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise _WrongFieldError(name, expected, value)
+        return value
+
+    return read
+
+
+def _amount(name: str, value: object) -> str:
+    found = milli(str(value)) if isinstance(value, str | int | float) else None
+    if found is None or found < 0:
+        raise _WrongFieldError(name, "a quantity such as 500m, 2 or 1Gi", value)
+    return str(value)
+
+
+_COLUMNS: Mapping[str, Callable[[str, object], object]] = {
+    "arrival": _seconds,
+    "duration": _positive,
+    "name": _matching(_NAME, "lower-case letters, digits, - and ."),
+    "pods": _whole(1, _MOST_PODS),
+    "cpu": _amount,
+    "memory": _amount,
+    "gpu": _amount,
+    "priority": _whole(-(2**31), 1_000_000_000),
+    "gang": _whole(0, _MOST_PODS),
+    "whole": _flag,
+    "tenant": _matching(_TENANT, "lower-case letters, digits and -"),
+    "budget": _whole(0, _MOST_PODS),
+    "checkpoint": _seconds,
+    "grace": _seconds,
+}
+
+
+def written(jobs: Sequence[Job]) -> bytes:
+    """As JSON lines; ``read_trace`` reads the same jobs."""
+    return b"".join(msgspec.json.encode(_row(job)) + b"\n" for job in jobs)
+
+
+def _row(job: Job) -> dict[str, object]:
+    asked = dict(job.requests)
+    row: dict[str, object] = {
+        "name": job.name,
+        "arrival": job.arrival,
+        "duration": job.duration,
+        "pods": job.pods,
+        **{column: asked[resource] for column, resource in _RESOURCES.items() if resource in asked},
+        "priority": job.priority,
+        "tenant": job.tenant,
+        "grace": job.grace,
+    }
+    more = {"gang": job.gang, "whole": job.whole, "checkpoint": job.checkpoint}
+    row |= {name: value for name, value in more.items() if value}
+    return row if job.budget is None else {**row, "budget": job.budget}

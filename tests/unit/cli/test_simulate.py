@@ -1,0 +1,87 @@
+"""`reprieve simulate`: its report, and one sentence for each mistake."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from reprieve.cli.main import reprieve
+
+TOY = "\n".join(
+    f'{{"arrival": {100 * i}, "duration": 50, "cpu": 2, "priority": {i % 3}, "grace": 1}}' for i in range(9)
+)
+
+
+def simulate(folder: Path, *args: str, trace: str = TOY) -> Result:
+    path = folder / "trace.jsonl"
+    path.write_text(trace)
+    out = ("--out", str(folder / "study"))
+    return CliRunner().invoke(reprieve, ["simulate", str(path), "--nodes", "cpu16x1", *out, *args])
+
+
+def test_a_report_in_three_forms(tmp_path: Path) -> None:
+    done = simulate(tmp_path, "--seeds", "2", "--jobs", "1")
+    assert done.exit_code == 0, done.output
+    assert "Upstream and Reprieve never disagreed here" in done.output
+    study = tmp_path / "study"
+    assert "<!doctype html>" in (study / "report.html").read_text()
+    assert (study / "report.md").read_text().startswith("# Study\n")
+    report = msgspec.json.decode((study / "report.json").read_bytes())
+    assert report["head"]["policies"] == ["Upstream", "Reprieve"]
+    assert [len(arm) for arm in report["results"].values()] == [2, 2]
+    assert len(list((study / "cells").iterdir())) == 4
+
+
+def test_what_is_left_out_is_named(tmp_path: Path) -> None:
+    trace = f'{TOY}\n{{"arrival": 1}}\n{{"arrival": 5, "duration": 1, "cpu": 99, "name": "huge"}}'
+    done = simulate(tmp_path, "--seeds", "1", "--jobs", "1", trace=trace)
+    assert done.exit_code == 0, done.output
+    assert "left out: line 10: duration: expected a number of seconds" in done.output
+    assert "left out: huge: does not fit into the empty cluster" in done.output
+    strict = simulate(tmp_path, "--strict", trace=trace)
+    assert strict.exit_code == 1
+    assert "2 left out; the first: line 10: duration: expected a number" in strict.output
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence"),
+    [
+        (("--policy", "Nope"), 2, "--policy: expected one of Reprieve, Upstream, PriorityCeiling, "),
+        (("--policy", "Upstream", "--policy", "Upstream"), 2, "--policy: expected each policy once"),
+        (
+            ("--nodes", "cpu3x1"),
+            2,
+            "--nodes: expected gpu8xN, gpu4xN, cpu16xN, cpu64xN, or a file with nodes",
+        ),
+        (("--window", "9d..2d"), 2, "--window: expected BEGIN..END, as in 2d..9d or 0..3600, got '9d..2d'"),
+        (("--window", "5d..6d"), 1, "no job is left to play"),
+        (("--map", "qos"), 2, "--map: expected COLUMN=VALUE:PRIORITY"),
+        (("--out", "/dev/null/x"), 1, "--out /dev/null/x"),
+        (("--seeds", "0"), 2, "--seeds: expected a number in the range"),
+    ],
+)
+def test_mistakes(args: tuple[str, ...], code: int, sentence: str, tmp_path: Path) -> None:
+    done = simulate(tmp_path, "--jobs", "1", *args)
+    assert done.exit_code == code, done.output
+    assert sentence in done.output.replace("Invalid value for ", "")
+
+
+def test_a_policy_with_mistakes_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: 3\n"
+    )
+    done = simulate(tmp_path, "--policy", str(wrong))
+    assert done.exit_code == 2
+    assert "profiles" in done.output
+    assert not (tmp_path / "study").exists()
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    done = CliRunner().invoke(reprieve, ["simulate", str(tmp_path / "none")])
+    assert done.exit_code == 1
+    assert "none: cannot be read: no such file or directory" in done.output
+    done = CliRunner().invoke(reprieve, ["simulate", "generated:speed=3"])
+    assert done.exit_code == 1
+    assert "generated:speed=3: expected some of days, nodes" in done.output

@@ -1,0 +1,164 @@
+"""Writes on kept connections, over real sockets."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from reprieve.cluster.kube.http_pool import HttpPool, NoResponseError, NotSentError
+from reprieve.runtime.virtual_time import run
+from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, text
+
+OK = text("200 OK")
+
+
+@asynccontextmanager
+async def pooled(answering: Answering) -> AsyncIterator[tuple[HttpPool, Listener]]:
+    async with listening(answering) as listener:
+        pool = HttpPool(f"http://127.0.0.1:{listener.port}/base", "", connect_seconds=3.0)
+        try:
+            yield pool, listener
+        finally:
+            pool.close()
+
+
+def nothing() -> None:
+    pass
+
+
+async def asked(pool: HttpPool, seconds: float = 5.0) -> int:
+    message = pool.message("POST", "/x", [("Accept", "application/json")], b"{}")
+    return (await pool.exchange(message, None, seconds, nothing)).status
+
+
+def test_a_request_as_it_is_sent() -> None:
+    pool = HttpPool("https://[::1]/base", "", connect_seconds=3.0)
+    assert pool.message("POST", "/x?a=b", [("Accept", "y")], b"{}") == (
+        b"POST /base/x?a=b HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 2\r\nAccept: y\r\n\r\n{}"
+    )
+
+
+@pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb"])
+def test_a_header_cannot_add_another(value: str) -> None:
+    with pytest.raises(NotSentError, match="line break"):
+        HttpPool("http://x", "", 3.0).message("POST", "/x", [("Authorization", value)], b"")
+
+
+def test_connections_are_used_again_until_they_are_old() -> None:
+    async def main() -> None:
+        async with pooled(always(OK)) as (pool, listener):
+            for _ in range(3):
+                assert await asked(pool) == 200
+            assert listener.connections == 1
+            await asyncio.gather(*(asked(pool) for _ in range(4)))
+            assert listener.connections == 4
+            await asyncio.sleep(100)
+            await asked(pool)
+            assert listener.connections == 5
+
+    run(main())
+
+
+def test_a_burst_shares_a_few_connections() -> None:
+    async def main() -> None:
+        async with pooled(always(OK)) as (pool, listener):
+            assert await asyncio.gather(*(asked(pool) for _ in range(200))) == [200] * 200
+            assert listener.connections <= 16
+
+    run(main())
+
+
+def test_requests_that_hang_do_not_stop_others() -> None:
+    numbers = iter(range(1000))
+
+    async def hang_at_first(writer: asyncio.StreamWriter, head: str) -> None:
+        if next(numbers) < 40:
+            await asyncio.sleep(10_000)
+        writer.write(OK)
+
+    async def main() -> None:
+        async with pooled(hang_at_first) as (pool, _):
+            hanging = [asyncio.create_task(asked(pool, seconds=100.0)) for _ in range(40)]
+            await asyncio.sleep(0)
+            assert await asked(pool) == 200
+            assert asyncio.get_running_loop().time() < 0.5
+            for task in hanging:
+                task.cancel()
+            await asyncio.gather(*hanging, return_exceptions=True)
+
+    run(main())
+
+
+def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
+    async def once(writer: asyncio.StreamWriter, head: str) -> None:
+        writer.write(OK)
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        async with pooled(once) as (pool, listener):
+            for _ in range(3):
+                assert await asked(pool) == 200
+                await asyncio.sleep(1)
+            assert listener.connections == 3
+
+    run(main())
+
+
+def test_an_answer_that_comes_too_late_is_not_that_of_the_next_request() -> None:
+    statuses = iter(["201 Created", "202 Accepted"])
+
+    async def slow(writer: asyncio.StreamWriter, head: str) -> None:
+        await asyncio.sleep(10)
+        writer.write(text(next(statuses)))
+
+    async def main() -> None:
+        async with pooled(slow) as (pool, listener):
+            with pytest.raises(NoResponseError, match="no response in time"):
+                await asked(pool, seconds=5.0)
+            assert asyncio.get_running_loop().time() == pytest.approx(5.0)
+            await asyncio.sleep(20)
+            await asked(pool, seconds=50.0)
+            assert listener.connections == 2
+
+    run(main())
+
+
+def test_a_caller_that_gives_up_takes_its_connection_with_it() -> None:
+    async def silent(writer: asyncio.StreamWriter, head: str) -> None:
+        await asyncio.sleep(3)
+        writer.write(OK)
+
+    async def main() -> None:
+        async with pooled(silent) as (pool, listener):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
+                    await asked(pool)
+            assert await asked(pool) == 200
+            assert listener.connections == 2
+
+    run(main())
+
+
+def test_bytes_that_are_no_response() -> None:
+    async def main() -> None:
+        async with pooled(always(b"SSH-2.0\r\n\r\n", OK)) as (pool, _):
+            with pytest.raises(NoResponseError, match="not HTTP"):
+                await asked(pool)
+            assert await asked(pool) == 200
+
+    run(main())
+
+
+def test_nothing_is_sent_if_it_may_not_begin() -> None:
+    def refuse() -> None:
+        raise PermissionError
+
+    async def main() -> None:
+        async with pooled(always(OK)) as (pool, listener):
+            with pytest.raises(PermissionError):
+                await pool.exchange(pool.message("POST", "/x", [], b""), None, 5.0, refuse)
+            assert listener.heads == []
+
+    run(main())

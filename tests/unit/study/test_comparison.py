@@ -1,0 +1,143 @@
+"""Statistics of studies: known answers, intervals, and policies that never disagree."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reprieve.assembly.studies import KeptCells, ProcessPool, played, studied
+from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
+from reprieve.study.comparison import compared, disagreements, estimated, student
+from reprieve.study.job import Job
+from reprieve.study.node_pools import node
+from reprieve.study.report import StudyHead, study_report
+from reprieve.study.report_html import html
+from reprieve.study.report_markdown import markdown
+
+
+def policy(name: str, **args: str) -> StudiedPolicy:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": args}]}],
+    }
+    return StudiedPolicy(name, msgspec.json.encode(document))
+
+
+def toy(rounds: int) -> bytes:
+    """In each round two pods under a budget are in the way of one that is more important."""
+    found = []
+    for i in range(rounds):
+        at = 1000.0 * i
+        asked = (("cpu", "2"),)
+        found.append(
+            Job(name=f"low-{i}", arrival=at, duration=400, pods=2, requests=asked, budget=2, grace=1)
+        )
+        found.append(
+            Job(name=f"high-{i}", arrival=at + 50, duration=100, requests=(("cpu", "4"),), priority=9)
+        )
+    # The last job arrives when everything else is over, so that all of it is within the window.
+    found.append(Job(name="end", arrival=1000.0 * rounds, duration=1))
+    return encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), tuple(found), warmup=0.0))
+
+
+BREAKS, KEEPS = policy("breaks"), policy("keeps", respectBudgets="Always")
+
+
+def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
+    shown: list[tuple[int, int]] = []
+    cells = KeptCells(tmp_path, "1", lambda done, expected: shown.append((done, expected)))
+    results = studied(toy(4), [KEEPS, BREAKS], (0, 1, 2), cells, InThisProcess())
+    table = {one.metric: one for one in compared(results)}
+    difference = table["evictions"].differences["breaks"]
+    assert (difference.mean, difference.low, difference.high) == (8.0, 8.0, 8.0)
+    assert table["budget breaks"].means["breaks"].mean == 8.0
+    (found,) = disagreements(results)
+    assert (found.only_first, found.only_other, found.seeds_that_differ) == (0, 12, 3)
+    assert shown == [(0, 6), *((i, 6) for i in range(1, 7))]
+    again: list[tuple[int, int]] = []
+    cells = KeptCells(tmp_path, "1", lambda done, expected: again.append((done, expected)))
+    assert studied(toy(4), [KEEPS, BREAKS], (0, 1, 2), cells, NoWorkers()) == results
+    assert again == [(6, 6)]
+
+
+def test_equal_policies_never_disagree(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    same = StudiedPolicy("same", BREAKS.document)
+    results = studied(toy(2), [BREAKS, same], (0, 1), cells, InThisProcess())
+    report = study_report(head("breaks", "same"), results)
+    assert report.verdicts == ("breaks and same never disagreed here: every decision is the same.",)
+    assert "never disagreed" in markdown(report)
+    assert "never disagreed" in html(report)
+
+
+def test_the_same_digest_in_another_process(tmp_path: Path) -> None:
+    here = msgspec.json.decode(played(toy(2), BREAKS, 0))
+    ((_, _, there),) = ProcessPool(1).results(toy(2), [(BREAKS, 0)])
+    assert msgspec.json.decode(there) == here
+
+
+def test_a_hostile_name_stays_text(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    odd = StudiedPolicy("<script>alert(1)</script>|", KEEPS.document)
+    report = study_report(
+        head("keeps", odd.name), studied(toy(1), [KEEPS, odd], (0,), cells, InThisProcess())
+    )
+    assert "<script>" not in html(report)
+    assert "&lt;script&gt;" in html(report)
+
+
+def test_a_file_that_is_cut_off_does_not_count(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    studied(toy(1), [KEEPS], (0,), cells, InThisProcess())
+    (path,) = tmp_path.glob("*.json")
+    path.write_bytes(path.read_bytes()[:40])
+    assert not cells.has(cells.key(toy(1), KEEPS, 0))
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.706), (9, 2.262), (30, 2.042), (31, 2.0395), (60, 2.0003), (1000, 1.9623)],
+)
+def test_student(freedom: int, expected: float) -> None:
+    assert student(freedom) == pytest.approx(expected, abs=2e-4)
+
+
+def test_an_interval() -> None:
+    found = estimated([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert found.mean == 3.0
+    assert found.low == pytest.approx(3 - 1.9634, abs=1e-3)
+    assert found.high == pytest.approx(3 + 1.9634, abs=1e-3)
+    assert estimated([2.0]).low is None
+
+
+def head(*policies: str) -> StudyHead:
+    return StudyHead(
+        trace="toy",
+        digest="0" * 32,
+        jobs=3,
+        pods=4,
+        nodes=1,
+        resource="cpu",
+        policies=policies,
+        seeds=(0, 1),
+        version="1",
+        arrivals="the trace is played as it is",
+    )
+
+
+class InThisProcess:
+    def results(
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
+        for one, seed in cells:
+            yield one, seed, played(content, one, seed)
+
+
+class NoWorkers:
+    def results(
+        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
+    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
+        assert not cells
+        return iter(())

@@ -1,0 +1,98 @@
+"""The jobs of a journal: a preempted pod and its replacement are one, and what is unknown is said."""
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from reprieve.model.effects import Target
+from reprieve.model.events import Event, Gone, Seen
+from reprieve.model.objects import Condition, ObjectMeta, Pod, PodStatus
+from reprieve.runtime.journal_lines import Observed
+from reprieve.study.importers.journal import JournaledCluster, read
+from reprieve.study.job import Job
+from reprieve.study.job_objects import group_of, template_of
+from reprieve.study.node_pools import node
+from reprieve.study.trace import TraceError
+
+T = 1_700_000_000.0
+MARK = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+
+
+def pod(name: str, job: Job) -> Pod:
+    return template_of(job, "reprieve").pod(name, T)
+
+
+def bound(one: Pod) -> Pod:
+    return replace(one, spec=replace(one.spec, node_name="n"))
+
+
+def gone(one: Pod) -> Gone:
+    meta: ObjectMeta = one.metadata
+    return Gone(Target("Pod", meta.namespace, meta.name, meta.uid))
+
+
+def journal(*steps: tuple[float, Event]) -> JournaledCluster:
+    return read("j", [Observed(T + at, (event,)) for at, event in steps])
+
+
+PLAIN = Job(
+    name="a", arrival=0, duration=1, requests=(("cpu", "2"), ("memory", "1Gi")), priority=7, tenant="t"
+)
+GANG = Job(name="g", arrival=0, duration=1, pods=2, gang=2, whole=True, priority=9, requests=(("cpu", "1"),))
+
+
+def test_a_pod_that_ran() -> None:
+    one = pod("a-0", PLAIN)
+    over = replace(bound(one), status=PodStatus(phase="Succeeded"))
+    found = journal(
+        (0, Seen(node("n", {"cpu": "4"}))), (10, Seen(one)), (20, Seen(bound(one))), (80, Seen(over))
+    )
+    (job,) = found.trace.jobs
+    assert (job.duration, job.priority, job.tenant, job.pods) == (60.0, 7, "t", 1)
+    assert job.requests == (("cpu", "2000m"), ("memory", str(2**30)))
+    assert [n.metadata.name for n in found.nodes] == ["n"]
+
+
+def test_a_preempted_pod_and_its_replacement_are_one_job() -> None:
+    first, second = pod("a-0", PLAIN), pod("a-1", PLAIN)
+    marked = replace(bound(first), status=PodStatus(conditions=(MARK,)))
+    started = datetime.fromtimestamp(T + 120, UTC)
+    running = replace(bound(second), status=PodStatus(phase="Running", start_time=started))
+    found = journal(
+        (0, Seen(first)),
+        (1, Seen(bound(first))),
+        (50, Seen(marked)),
+        (60, gone(first)),
+        (61, Seen(second)),
+        (121, Seen(running)),
+        (420, gone(second)),
+    )
+    (job,) = found.trace.jobs
+    assert (job.arrival, job.duration) == (0.0, 300.0)
+
+
+def test_a_gang_and_what_is_not_known() -> None:
+    members = [pod(f"g-{i}", GANG) for i in range(2)]
+    waits = pod("a-0", PLAIN)
+    found = journal(
+        (0, Seen(group_of(GANG, T))),
+        (0, Seen(members[0])),
+        (0, Seen(members[1])),
+        (5, Seen(bound(members[0]))),
+        (5, Seen(bound(members[1]))),
+        (30, Seen(waits)),
+        (105, Seen(node("n", {"cpu": "4"}))),
+    )
+    gang, single = found.trace.jobs
+    assert (gang.pods, gang.gang, gang.whole, gang.priority, gang.duration) == (2, 2, True, 9, 100.0)
+    assert single.duration == 3600.0
+    assert [text.partition(":")[0] for text in found.trace.invented[:2]] == [
+        "2 pods still ran at the end of the journal",
+        "1 pods had not started",
+    ]
+
+
+def test_a_journal_without_pods() -> None:
+    with pytest.raises(TraceError, match="j: expected a journal with pods, got none"):
+        journal((0, Seen(node("n", {}))))

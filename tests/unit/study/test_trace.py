@@ -1,0 +1,173 @@
+"""Traces: what each format says, and what is told of lines that are wrong."""
+
+import pytest
+
+from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
+from reprieve.study.job import GPU, Job
+from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
+from reprieve.study.trace import Trace, TraceError, written
+
+
+def read(text: str, mapping: dict[str, dict[str, int]] | None = None) -> Trace:
+    return trace_in("t", text.encode(), mapping or {})
+
+
+def test_json_lines() -> None:
+    trace = read(
+        '{"arrival": 10, "duration": 60, "pods": 2, "cpu": 4, "gpu": "1", "gang": 2, "whole": true, '
+        '"tenant": "a", "budget": 1, "priority": 5, "name": "x", "checkpoint": 10, "grace": 3}\n\n'
+        '{"arrival": 70.5, "duration": 1}\n'
+    )
+    first, second = trace.jobs
+    assert first == Job(
+        name="x",
+        arrival=0.0,
+        duration=60.0,
+        pods=2,
+        requests=(("cpu", "4"), (GPU, "1")),
+        priority=5,
+        gang=2,
+        whole=True,
+        tenant="a",
+        budget=1,
+        checkpoint=10.0,
+        grace=3.0,
+    )
+    assert (second.name, second.arrival, second.pods) == ("job-3", 60.5, 1)
+    assert not trace.problems
+
+
+def test_csv_and_what_is_written_is_read_again() -> None:
+    trace = read("arrival,duration,cpu,tenant\n0,10,500m,a\n5,20,2,\n")
+    assert [job.requests for job in trace.jobs] == [(("cpu", "500m"),), (("cpu", "2"),)]
+    assert [job.tenant for job in trace.jobs] == ["a", "default"]
+    assert read(written(trace.jobs).decode()).jobs == trace.jobs
+    assert read(written(trace.jobs).decode()).digest == trace.digest
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('{"arrival": -1, "duration": 1}', "arrival: expected a number of seconds, at least 0, got '-1'"),
+        ('{"arrival": 0}', "duration: expected a number of seconds, got 'nothing'"),
+        ('{"arrival": 0, "duration": 0}', "duration: expected a number of seconds, more than 0, got '0'"),
+        ('{"arrival": "NaN", "duration": 1}', "arrival: expected a number of seconds, at least 0, got 'NaN'"),
+        ('{"arrival": 0, "duration": 1, "pods": 1.5}', "pods: expected a whole number from 1 to 100000"),
+        ('{"arrival": 0, "duration": 1, "gang": 2}', "gang: expected at most the number of pods, 1, got '2'"),
+        ('{"arrival": 0, "duration": 1, "cpu": "much"}', "cpu: expected a quantity such as 500m, 2 or 1Gi"),
+        ('{"arrival": 0, "duration": 1, "speed": 3}', "speed: expected one of the columns arrival, budget,"),
+        (
+            '{"arrival": 0, "duration": 1, "name": "A B"}',
+            "name: expected lower-case letters, digits, - and .",
+        ),
+        ('{"arrival": 0, "duration": 1, "whole": 7}', "whole: expected true or false, got '7'"),
+        ('{"arrival": 0, "duration": 1, "name": "same"}', "name: expected a name that no other job has"),
+        ("[1]", "expected a JSON object"),
+        ('{"arrival": 0', "expected a JSON object, got something that cannot be read"),
+    ],
+)
+def test_a_wrong_line_is_left_out_and_named(line: str, sentence: str) -> None:
+    good = '{"arrival": 0, "duration": 1, "name": "same"}'
+    trace = read(f"{good}\n{line}\n")
+    assert len(trace.jobs) == 1
+    (problem,) = trace.problems
+    assert problem.line == 2
+    assert sentence in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "t: expected a job on each line, got an empty file"),
+        (b"a,b\n1,2\n", "t: expected a header with the column arrival, got a, b"),
+        (b"\xff\xfe", "t: expected a text file in UTF-8, got other bytes at 0"),
+    ],
+)
+def test_what_is_no_trace(content: bytes, sentence: str) -> None:
+    with pytest.raises(TraceError) as error:
+        trace_in("t", content, {})
+    assert str(error.value) == sentence
+
+
+def test_a_row_with_too_many_columns_is_named() -> None:
+    trace = read("arrival,duration\n0,1\n0,1,2\n")
+    assert [str(problem) for problem in trace.problems] == ["line 3: expected 2 columns, got more"]
+
+
+# --- other formats -------------------------------------------------------------------------------
+
+OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time"
+
+
+def test_openb() -> None:
+    text = f"{OPENB}\np0,12000,16384,1,1000,,LS,Running,100,400\np1,6000,1024,0,0,,BE,Failed,150,140\n"
+    trace = read(text)
+    (job,) = trace.jobs
+    assert (job.arrival, job.duration, job.priority) == (0.0, 300.0, 1000)
+    assert job.requests == (("cpu", "12000m"), ("memory", "16384Mi"), (GPU, "1"))
+    assert [str(one) for one in trace.problems] == [
+        "line 3: deletion_time: expected more than creation_time, 150, got 140"
+    ]
+    assert any("qos" in text for text in trace.invented)
+    mapped = read(text, {"qos": {"LS": 7, "BE": 1}})
+    assert mapped.jobs[0].priority == 7
+    assert not any("qos" in text for text in mapped.invented)
+
+
+def test_philly() -> None:
+    trace = read("jobid,vc,submit_time,duration,num_gpu\na,VC One,50,600,16\nb,,60,60,0\n")
+    (job,) = trace.jobs
+    assert (job.pods, job.gang, job.tenant) == (2, 2, "vc-one")
+    assert dict(job.requests)[GPU] == "8"
+    assert trace.priorities_from_seed
+    assert any("priorities" in text for text in trace.invented)
+    assert [str(one) for one in trace.problems] == ["line 3: GPUs: expected at least 1, got 0"]
+
+
+def test_the_standard_workload_format() -> None:
+    line = "1 100 5 3600 32 -1 1024 32 -1 -1 1 7 1 1 1 1 -1 -1"
+    trace = read(f"; Version: 2.2\n{line}\n2 200 0 -1 4 -1 -1 4 -1 -1 1 7 1 1 1 1 -1 -1\n1 2 3\n")
+    (job,) = trace.jobs
+    assert (job.duration, job.pods, job.gang, job.tenant) == (3600.0, 2, 2, "user-7")
+    assert job.requests == (("cpu", "16"), ("memory", "16384Ki"))
+    assert [one.line for one in trace.problems] == [3, 4]
+
+
+def test_mappings_and_generators() -> None:
+    assert parse_mapping("qos=LS:1000,BE:0") == ("qos", {"LS": 1000, "BE": 0})
+    with pytest.raises(MappingError, match="expected COLUMN=VALUE:PRIORITY"):
+        parse_mapping("qos")
+    assert generator_options("generated:days=2,nodes=5").nodes == 5
+    with pytest.raises(TraceError, match="expected some of days, nodes"):
+        generator_options("generated:speed=2")
+    with pytest.raises(TraceError, match="days: expected a number more than 0, got '-1'"):
+        generator_options("generated:days=-1")
+
+
+# --- arrivals ------------------------------------------------------------------------------------
+
+
+def jobs(count: int) -> list[Job]:
+    return [Job(name=f"j{i}", arrival=10.0 * i, duration=5.0) for i in range(count)]
+
+
+def test_a_window_and_compression() -> None:
+    assert [job.arrival for job in in_window(jobs(10), 20, 50)] == [0.0, 10.0, 20.0]
+    assert [job.arrival for job in compressed(jobs(3), 10)] == [0.0, 1.0, 2.0]
+
+
+def test_blocks_are_drawn_by_the_seed() -> None:
+    first = resampled(jobs(140), 1)
+    assert first == resampled(jobs(140), 1)
+    assert first != resampled(jobs(140), 2)
+    assert len({job.name for job in first}) == len(first)
+    assert all(0 <= job.arrival <= 1390 for job in first)
+    assert abs(len(first) - 140) < 30
+    assert resampled([], 1) == []
+
+
+def test_priorities_are_drawn_by_seed_and_name() -> None:
+    drawn = with_drawn_priorities(jobs(50), (1, 2, 3), 4)
+    assert {job.priority for job in drawn} == {1, 2, 3}
+    assert drawn == with_drawn_priorities(jobs(50), (1, 2, 3), 4)
+    assert with_drawn_priorities(jobs(2), (), 4) == jobs(2)
