@@ -64,10 +64,9 @@ class Groups:
         for _ in range(_DEEPEST):
             if group is None:
                 return
-            meta = group.metadata
-            yield f"{type(group).__name__}/{meta.namespace}/{meta.name}", group
-            parent = group.spec.parent
-            group = self.composites.get((meta.namespace, parent)) if parent else None
+            yield name_of(group), group
+            namespace, parent = group.metadata.namespace, group.spec.parent
+            group = self.composites.get((namespace, parent)) if parent else None
 
     def root(self, key: GroupKey | None) -> Group | None:
         """The outermost group, whose priority applies to all pods inside."""
@@ -95,6 +94,11 @@ class Groups:
 
 def key_of(group: Group) -> GroupKey:
     return group.metadata.namespace, group.metadata.name
+
+
+def name_of(group: Group) -> str:
+    """With its kind."""
+    return "/".join((type(group).__name__, *key_of(group)))
 
 
 def _age(group: Group) -> tuple[float, str]:
