@@ -84,10 +84,19 @@ class _Search:
     # --- in order --------------------------------------------------------------------------------
 
     def _meet(self, group: Branch, seated: _Seated, nodes: Mask, *, surplus: bool) -> _Seated | None:
-        """With as many pods of the group as it needs, in the domain where most of them fit; or with more."""
+        """With as many pods of the group as it needs, in the domain that gets the fullest; or with more of
+        them, in the domain where most fit."""
+        domains = [*self.domains(group, seated, nodes)]
+        if not surplus:
+            # As many pods come to each domain: the first in which they fit is the best.
+            pods = [self.demand.pods[position] for position in group.positions()]
+            if len(domains) > 1:
+                domains.sort(key=lambda one: -fullness(seated.views[0], one[1], pods))
+            tries = (self._meet_in(group, seated, there, name, surplus=False) for name, there in domains)
+            return next((met for met in tries if met is not None), None)
         found = [
             (domain, there)
-            for name, domain in self.domains(group, seated, nodes)
+            for name, domain in domains
             if (there := self._meet_in(group, seated, domain, name, surplus=surplus)) is not None
         ]
         if len(found) < 2:
