@@ -24,8 +24,8 @@ MEMBER = ("patch status", "event FailedScheduling", *BOUND)
 # That it waits, and that it does not any more.
 GANG = ("patch status", "event Preempting", "patch status")
 # That it is scheduled, and since when it runs, neither of which was written yet; then that it is evicted,
-# although its pods are marked, too; and that its run is over.
-WHOLE_GROUP = ("patch status", "patch status", "patch status", "patch status")
+# although its pods are marked, too; that its run is over; and that its pods may start again.
+WHOLE_GROUP = ("patch status", "patch status", "patch status", "patch status", "patch status")
 GROWING = ("event Preempting",)
 
 PLAIN = Scene("a pod that fits", lambda _: [node("n1", "z")], asking(waiting("a", "1")), frozenset(), ("a",))

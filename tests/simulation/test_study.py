@@ -72,8 +72,11 @@ class Recorder(Measures):
 
 
 def shown(decisions: Iterable[tuple[float, Decision]]) -> list[str]:
+    """Those that do something: how often a demand is refused for the same reason depends on interleaving."""
     found = []
     for at, one in decisions:
+        if one.outcome not in {Outcome.PLACED, Outcome.PREEMPTS}:
+            continue
         places = sorted(f"{pod.name}>{on}" for pod, on in one.places)
         victims = sorted(victim.pod.name for victim in one.preemption.victims) if one.preemption else []
         found.append(f"{at:.3f} {one.demand.name} {one.outcome} {places} {victims}")
