@@ -5,8 +5,11 @@ of a bind. There are no proxies, redirects or streams here, and what requests me
 """
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
@@ -15,6 +18,7 @@ _AT_ONCE = 16
 _SLOW_SECONDS = 0.2
 _LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
 _PORTS = {"http": 80, "https": 443}
+_DISCARD = struct.pack("ii", 1, 0)
 
 
 class NotSentError(Exception):
@@ -79,6 +83,9 @@ class HttpPool:
         until = loop.time() + seconds
         await self._places.acquire()
         place = _Place(self._places)
+        if loop.time() >= until:
+            place.give_back()
+            raise NotSentError("other requests took all the time")
         slow = loop.call_later(_SLOW_SECONDS, place.give_back)
         try:
             return await self._exchanged(request, tls, until, begin)
@@ -152,7 +159,7 @@ class _KeptConnection(asyncio.Protocol):
 
     async def exchange(self, request: bytes, until: float) -> HttpResponse:
         if self._transport is None:
-            raise NoResponseError("the connection is closed")
+            raise NotSentError("the connection is closed")
         self._reader = ResponseReader()
         response: asyncio.Future[HttpResponse] = self._loop.create_future()
         self._response = response
@@ -166,9 +173,16 @@ class _KeptConnection(asyncio.Protocol):
             self.used_at = self._loop.time()
 
     def abort(self) -> None:
+        """What was not delivered yet is discarded, also by the kernel: a write must not arrive when another
+        replica leads."""
         self.is_closed = True
-        if self._transport is not None:
-            self._transport.abort()
+        if self._transport is None:
+            return
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            with suppress(OSError):  # it is closed already
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD)
+        self._transport.abort()
 
     # --- what the transport calls ---
 
