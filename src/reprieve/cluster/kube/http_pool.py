@@ -13,6 +13,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
+from reprieve.supervision.places import Places
 
 _AT_ONCE = 16
 _SLOW_SECONDS = 0.2
@@ -27,18 +28,6 @@ class NotSentError(Exception):
 
 class NoResponseError(Exception):
     """The request was sent, and its response did not come, or not whole."""
-
-
-class _Place:
-    """One of the places for requests; it is given back once, by its end or because it takes long."""
-
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places: asyncio.Semaphore | None = places
-
-    def give_back(self) -> None:
-        places, self._places = self._places, None
-        if places is not None:
-            places.release()
 
 
 class HttpPool:
@@ -61,7 +50,7 @@ class HttpPool:
         self._connect_seconds = connect_seconds
         self._idle: list[_KeptConnection] = []
         self._open: set[_KeptConnection] = set()
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._places = Places(_AT_ONCE, _SLOW_SECONDS)
 
     def message(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
         """A request as it is sent. NotSentError if a header would end before its time."""
@@ -81,17 +70,10 @@ class HttpPool:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        await self._places.acquire()
-        place = _Place(self._places)
-        if loop.time() >= until:
-            place.give_back()
-            raise NotSentError("other requests took all the time")
-        slow = loop.call_later(_SLOW_SECONDS, place.give_back)
-        try:
+        async with self._places.one():
+            if loop.time() >= until:
+                raise NotSentError("other requests took all the time")
             return await self._exchanged(request, tls, until, begin)
-        finally:
-            slow.cancel()
-            place.give_back()
 
     async def _exchanged(
         self, request: bytes, tls: ssl.SSLContext | None, until: float, begin: Callable[[], None]
