@@ -16,8 +16,9 @@ import aiohttp
 
 from benchmarks.driving import Played
 from benchmarks.product import find
-from benchmarks.timing import Run, Stopwatch, summed_up
-from benchmarks.worlds.half_full import arriving_pod, cluster
+from benchmarks.timing import Run, summed_up
+from benchmarks.workloads.scheduling import scheduled
+from benchmarks.worlds.half_full import cluster
 
 PODS = 2000
 _SMALL = 4096  # bytes that wait for a reader which takes none
@@ -55,24 +56,10 @@ async def _measured(nodes: int, readers: int, stalled: int, pods: int) -> Run:
 
 
 async def _scheduled(played: Played, pods: int) -> Run:
-    arriving = {pod["metadata"]["name"]: pod for pod in map(arriving_pod, range(pods))}
-    played.observe(played.seen(arriving.values()))
-    done, bind = find("Done"), find("Bind")
-    watch, spent = Stopwatch(), []
-    for _ in range(pods):
+    spent = []
+    for one in scheduled(played, pods):
+        spent.append(one)
         await asyncio.sleep(0)  # between two steps the page takes what was collected
-        with watch:
-            effects = played.decide()
-        events = [done(effect) for effect in effects]
-        for effect in effects:
-            if isinstance(effect, bind):
-                waiting = arriving.pop(effect.target.name)
-                events += played.seen([{**waiting, "spec": {**waiting["spec"], "nodeName": effect.node}}])
-        with watch:
-            played.observe(events)
-        spent.append(watch.taken())
-    if arriving:
-        raise SystemExit(f"{len(arriving)} of {pods} pods were not placed")
     return summed_up(spent)
 
 

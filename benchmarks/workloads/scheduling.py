@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.driving import Played
 from benchmarks.product import find
-from benchmarks.timing import Run, Stopwatch, summed_up
+from benchmarks.timing import Run, Spent, Stopwatch, summed_up
 from benchmarks.worlds.half_full import arriving_pod, cluster
 
 PODS = 2000
@@ -23,7 +23,7 @@ def measure(nodes: int, around: str = "", pods: int = PODS) -> Run:
     played = Played(cluster(nodes))
     with TemporaryDirectory() as directory, _watched(played.scheduler, around, Path(directory)) as machine:
         played.scheduler = machine
-        return _scheduled(played, pods)
+        return summed_up([*scheduled(played, pods)])
 
 
 @contextmanager
@@ -38,11 +38,12 @@ def _watched(scheduler: Any, around: str, directory: Path) -> Iterator[Any]:
         journal.close()
 
 
-def _scheduled(played: Played, pods: int) -> Run:
+def scheduled(played: Played, pods: int) -> Iterator[Spent]:
+    """Pods arrive together, and are placed one by one; what each of them took."""
     arriving = {pod["metadata"]["name"]: pod for pod in map(arriving_pod, range(pods))}
     played.observe(played.seen(arriving.values()))
     done, bind = find("Done"), find("Bind")
-    watch, spent = Stopwatch(), []
+    watch = Stopwatch()
     for _ in range(pods):
         with watch:
             effects = played.decide()
@@ -53,7 +54,6 @@ def _scheduled(played: Played, pods: int) -> Run:
                 events += played.seen([{**waiting, "spec": {**waiting["spec"], "nodeName": effect.node}}])
         with watch:
             played.observe(events)
-        spent.append(watch.taken())
+        yield watch.taken()
     if arriving:
         raise SystemExit(f"{len(arriving)} of {pods} pods were not placed")
-    return summed_up(spent)

@@ -41,6 +41,13 @@ def test_events_arrive_whole_however_the_stream_is_cut(blank: Page) -> None:
         assert call(blank, "event-stream.js", body) == whole, size
 
 
+def test_groups_in_a_circle_have_an_end_and_hidden_units_have_no_pods(blank: Page) -> None:
+    groups = "new Map([['a', {key: 'a', parent: 'b'}], ['b', {key: 'b', parent: 'a'}]])"
+    picture = f"{{ groups: {groups}, podsOf: (key) => [key + '-pod'], podByKey: () => 'any' }}"
+    assert call(blank, "picture.js", f"(m) => m.membersOf({picture}, 'a')") == ["a-pod", "b-pod"]
+    assert call(blank, "picture.js", f"(m) => m.podsOfUnit({picture}, 'Pod/')") == []
+
+
 def test_priorities_are_spread_over_the_levels(blank: Page) -> None:
     def levels(priorities: list[int]) -> list[int]:
         found: list[int] = call(

@@ -42,7 +42,7 @@ class LoopbackGate:
 
     async def enter(self, request: web.Request) -> ReaderSight:
         kind, _, token = request.headers.get("Authorization", "").strip().partition(" ")
-        is_ours = compare_digest(token.strip().encode(), self.token.encode())
+        is_ours = compare_digest(token.strip().encode(errors="surrogateescape"), self.token.encode())
         if kind.lower() != "bearer" or not is_ours:
             text = f"the token is missing, or of an earlier run: open the address again that {self.again}"
             raise PageRefusedError(text, HTTPStatus.UNAUTHORIZED)

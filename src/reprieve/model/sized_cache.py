@@ -47,9 +47,12 @@ def cached_by_text(entries: int, size: int) -> Callable[[Callable[[K], T]], Call
 
         @wraps(function)
         def call(text: K) -> T:
-            if text not in cache:
-                cache.put(text, function(text))
-            return cache[text]
+            try:
+                return cache[text]  # one look-up: another thread may empty the cache between two
+            except KeyError:
+                found = function(text)
+            cache.put(text, found)
+            return found
 
         return call
 

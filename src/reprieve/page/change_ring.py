@@ -6,6 +6,7 @@ A reader that comes too late is told so, and loads the whole picture again. Read
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
@@ -70,7 +71,9 @@ class ChangeRing:
         """None if the ring no longer holds all that came after it, or the revision is of another ring."""
         if not self._since <= revision <= self.revision:
             return None
-        return iter([batch for batch in self._batches if batch.revision > revision])
+        # Revisions follow one another, so that the place of the next is known.
+        seen = len(self._batches) - (self.revision - revision)
+        return iter([*islice(self._batches, max(0, seen), None)])
 
     def _forget_until(self, revision: int) -> None:
         while self._batches and self._batches[0].revision <= revision:

@@ -6,6 +6,7 @@ names those are is for others to find out.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from reprieve.inquiry.decision_list import kept_document, nodes_of
@@ -331,4 +332,6 @@ def _command(decision: Decision) -> str:
     demand = decision.demand
     if decision.outcome is Outcome.PREEMPTS or not demand.name:
         return f"reprieve why {decision.id}"
-    return f"reprieve why {demand.kind.lower()}/{demand.name} -n {demand.namespace}"
+    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
+    asked = f"{demand.kind.lower()}/{demand.name}"
+    return f"reprieve why {quote(asked)} -n {quote(demand.namespace)}"

@@ -140,7 +140,9 @@ def client_of(request: web.Request) -> HttpClient:
 
 def _token(request: web.Request) -> str:
     kind, _, token = request.headers.get("Authorization", "").strip().partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
+    # No token has other bytes than those of ASCII; spelled out they can be reviewed, and rejected.
+    spelled = token.strip().encode("ascii", "backslashreplace").decode()
+    return spelled if kind.lower() == "bearer" else ""
 
 
 def _probe(path: str, endpoint: ProbeEndpoint) -> Handler:

@@ -14,6 +14,7 @@ from reprieve.cluster.port import Answer, Lost, Refused, ScheduledCluster, Succe
 from reprieve.model.effects import Effect, Nominate, SetCondition, Target, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
 from reprieve.supervision.mishaps import description_of, log_mishap
+from reprieve.supervision.places import Places
 
 Order = Effect | WriteStatus
 
@@ -31,18 +32,6 @@ class PerformerLimits:
 DEFAULT_LIMITS = PerformerLimits()
 
 
-class _Place:
-    """One of the places for calls; it is given back once, by the call that ends or by the time limit."""
-
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places: asyncio.Semaphore | None = places
-
-    def give_back(self) -> None:
-        places, self._places = self._places, None
-        if places is not None:
-            places.release()
-
-
 class Performer:
     def __init__(
         self,
@@ -53,7 +42,7 @@ class Performer:
         self._cluster = cluster
         self._deliver = deliver
         self._limits = limits
-        self._places = asyncio.Semaphore(limits.at_once)
+        self._places = Places(limits.at_once, limits.place_seconds)
         self._lines: dict[Target, deque[Effect]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -113,24 +102,16 @@ class Performer:
         return answer, lost
 
     async def _try(self, order: Order) -> Answer:
-        """An attempt takes a place; a call that pauses before the next attempt holds none.
-
-        A call that hangs gives its place back: as many such calls as places would stop all others.
-        """
-        await self._places.acquire()
-        place = _Place(self._places)
-        hanging = asyncio.get_running_loop().call_later(self._limits.place_seconds, place.give_back)
-        try:
-            async with asyncio.timeout(self._limits.seconds_per_attempt):
-                return await self._cluster.perform(order)
-        except TimeoutError:
-            return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
-        except Exception as error:  # every effect must end, and this one may have happened
-            log_mishap(f"{type(order).__name__} of {order.target}", error)
-            return Lost(str(error) or type(error).__name__)
-        finally:
-            hanging.cancel()
-            place.give_back()
+        """An attempt takes a place; a call that pauses before the next attempt holds none."""
+        async with self._places.one():
+            try:
+                async with asyncio.timeout(self._limits.seconds_per_attempt):
+                    return await self._cluster.perform(order)
+            except TimeoutError:
+                return Lost(f"no answer within {self._limits.seconds_per_attempt:g} s")
+            except Exception as error:  # every effect must end, and this one may have happened
+                log_mishap(f"{type(order).__name__} of {order.target}", error)
+                return Lost(str(error) or type(error).__name__)
 
 
 def _ended(effect: Effect, answer: Answer, *, lost: bool) -> Done | Failed | Unknown:

@@ -127,6 +127,8 @@ class Refusals:
 
 def equivalence_key_of(requester: Requester) -> Hashable | None:
     """Equal for demands that are decided alike, whatever their names; None: nothing is equivalent to it."""
+    if any(pod.shape.ephemeral_claims for pod in requester.pods):
+        return None  # whether such a claim is the pod's own depends on its UID
     match requester:
         case WaitingPod(pod=one):
             spec, namespace = one.pod.spec, one.pod.metadata.namespace
@@ -137,6 +139,8 @@ def equivalence_key_of(requester: Requester) -> Hashable | None:
             served = (requester.key.namespace, pods[0].pod.spec.scheduler_name)
             # Members that run, and groups around it, are its own.
             own = requester.key if tree.running or tree.children or tree.group.spec.parent else None
-            return shapes, served, own, tree.signature, requester.priority, requester.may_preempt
+            # Without workload-aware preemption each pod preempts with its own.
+            priorities = (requester.priority, *(pod.pod.spec.priority or 0 for pod in pods))
+            return shapes, served, own, tree.signature, priorities, requester.may_preempt
         case WaitingResize():
             return None

@@ -91,6 +91,18 @@ def shown_difference(estimate: Estimate) -> str:
     return f"{signed(estimate.mean)} {interval}{' *' if estimate.excludes_zero else ''}"
 
 
+def comparison_table(report: StudyReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header, and a row for each metric: every policy's mean, and its difference from the first."""
+    first, *others = report.head.policies
+    header = ("metric", first, *(cell for name in others for cell in (name, f"{name} − {first}")))
+    return header, [_comparison_row(one, first, others) for one in report.compared]
+
+
+def _comparison_row(one: ComparedMetric, first: str, others: Sequence[str]) -> tuple[str, ...]:
+    pairs = ((shown(one.means[name]), shown_difference(one.differences[name])) for name in others)
+    return (one.metric, shown(one.means[first]), *(cell for pair in pairs for cell in pair))
+
+
 def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[str, ...]]:
     """Policy, priority or tenant, starts, p50, p95, p99; means over seeds."""
     rows: list[tuple[str, ...]] = []

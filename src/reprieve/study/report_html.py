@@ -7,9 +7,8 @@ from reprieve.study.measures import Measured
 from reprieve.study.report import (
     StudyReport,
     cascade_rows,
+    comparison_table,
     head_lines,
-    shown,
-    shown_difference,
     unfinished_lines,
     waiting_rows,
 )
@@ -44,21 +43,8 @@ _BARS = ("evictions an hour", "workloads ended", "work lost", "goodput")
 
 
 def html(report: StudyReport) -> str:
-    first, *others = report.head.policies
     title = f"{' and '.join(report.head.policies)} on {report.head.trace}"
-    header = ["metric", first, *(cell for name in others for cell in (name, f"{name} − {first}"))]
-    rows = [
-        [
-            one.metric,
-            shown(one.means[first]),
-            *(
-                cell
-                for name in others
-                for cell in (shown(one.means[name]), shown_difference(one.differences[name]))
-            ),
-        ]
-        for one in report.compared
-    ]
+    header, rows = comparison_table(report)
     cascades = cascade_rows(report)
     body = [
         f"<h1>{escape(title)}</h1>",

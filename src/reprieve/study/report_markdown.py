@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from reprieve.study.report import (
     StudyReport,
     cascade_rows,
+    comparison_table,
     head_lines,
-    shown,
-    shown_difference,
     unfinished_lines,
     waiting_rows,
 )
@@ -19,20 +18,7 @@ FOOTNOTE = (
 
 
 def markdown(report: StudyReport) -> str:
-    first, *others = report.head.policies
-    header = ("metric", first, *(cell for name in others for cell in (name, f"{name} − {first}")))
-    rows = [
-        (
-            one.metric,
-            shown(one.means[first]),
-            *(
-                cell
-                for name in others
-                for cell in (shown(one.means[name]), shown_difference(one.differences[name]))
-            ),
-        )
-        for one in report.compared
-    ]
+    header, rows = comparison_table(report)
     waits = ("policy", "priority", "starts", "p50", "p95", "p99")
     tenants = ("policy", "tenant", *waits[2:])
     parts = [

@@ -137,6 +137,19 @@ def test_only_the_holder_of_the_token_reads_and_only_from_this_machine() -> None
     visited(story)
 
 
+def test_a_token_of_odd_bytes_is_an_invalid_one() -> None:
+    async def story(visit: Visit) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", visit.gate.port)
+        head = f"GET /page/api/picture HTTP/1.1\r\nHost: 127.0.0.1:{visit.gate.port}\r\nConnection: close\r\n"
+        writer.write(head.encode() + b"Authorization: Bearer \xff\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 401")
+        assert b"earlier run" in answer
+
+    visited(story)
+
+
 def test_every_answer_has_the_strict_headers() -> None:
     async def story(visit: Visit) -> None:
         for path in ("", "static/absent.js", "api/picture", "api/history", "api/changes?after=nonsense"):

@@ -1,6 +1,7 @@
 """What is served while the scheduler does not answer."""
 
 import asyncio
+from http import HTTPStatus
 
 import aiohttp
 import pytest
@@ -42,3 +43,28 @@ def test_content_that_does_not_come_is_told_after_a_while(endpoint: Endpoint) ->
     status, text, seconds = run(main())
     assert (status, text) == (503, "scheduling has been blocked for 10 s: see /readyz\n")
     assert 10.0 <= seconds < 11.0
+
+
+def test_a_token_of_odd_bytes_is_spelled_out() -> None:
+    """Bytes that are no UTF-8 become surrogates, which no review could hold."""
+    tokens: list[str] = []
+
+    async def authorize(caller: HttpClient, _: str) -> Denial | None:
+        tokens.append(caller.token)
+        return HTTPStatus.UNAUTHORIZED, "no"
+
+    async def main() -> bytes:
+        runner = web.AppRunner(application({"/page": ContentEndpoint(never)}, authorize))
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", runner.addresses[0][1])
+        writer.write(
+            b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\r\n\r\n"
+        )
+        answer = await reader.read()
+        writer.close()
+        await runner.cleanup()
+        return answer
+
+    assert run(main()).startswith(b"HTTP/1.1 401")
+    assert tokens == ["\\udcff"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from reprieve.model.effects import Announce
 from reprieve.model.objects import Pod
@@ -10,8 +11,10 @@ from reprieve.scheduler.decision import Outcome
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import WaitingPod
 from reprieve.scheduler.equivalence import equivalence_key_of
-from tests.unit.scheduler.making import a_node, a_pod
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, respecified
 from tests.unit.scheduler.serving import Served, served
+from tests.unit.scheduler.test_demands import group_in
 from tests.unit.scheduler.test_toleration_changes import a_class, tolerant
 
 NAMES = ["new-0", "new-1", "new-2"]
@@ -71,6 +74,19 @@ def test_names_make_no_difference() -> None:
 )
 def test_everything_else_does(other: Pod) -> None:
     assert asked(other) != asked(a_newcomer("a"))
+
+
+def test_gangs_whose_pods_have_other_priorities_are_not_equivalent() -> None:
+    """Without workload-aware preemption each pod preempts with its own."""
+    gang = group_in(a_group("g", 0, 2), a_member("a"), a_member("b"))
+    first, second = gang.pods
+    lower = structs.replace(second, pod=respecified(second.pod, priority=-5))
+    assert equivalence_key_of(replace(gang, pods=(first, lower))) != equivalence_key_of(gang)
+
+
+def test_nothing_is_equivalent_to_a_pod_with_an_ephemeral_claim() -> None:
+    volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    assert asked(a_pod("a", cpu="4", priority=9, volumes=[volume])) is None
 
 
 def test_an_answer_is_good_only_until_something_happens() -> None:

@@ -5,16 +5,21 @@ of a bind. There are no proxies, redirects or streams here, and what requests me
 """
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from reprieve.cluster.kube.http_response import HttpResponse, MalformedError, ResponseReader
+from reprieve.supervision.places import Places
 
 _AT_ONCE = 16
 _SLOW_SECONDS = 0.2
 _LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
 _PORTS = {"http": 80, "https": 443}
+_DISCARD = struct.pack("ii", 1, 0)
 
 
 class NotSentError(Exception):
@@ -23,18 +28,6 @@ class NotSentError(Exception):
 
 class NoResponseError(Exception):
     """The request was sent, and its response did not come, or not whole."""
-
-
-class _Place:
-    """One of the places for requests; it is given back once, by its end or because it takes long."""
-
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places: asyncio.Semaphore | None = places
-
-    def give_back(self) -> None:
-        places, self._places = self._places, None
-        if places is not None:
-            places.release()
 
 
 class HttpPool:
@@ -57,7 +50,7 @@ class HttpPool:
         self._connect_seconds = connect_seconds
         self._idle: list[_KeptConnection] = []
         self._open: set[_KeptConnection] = set()
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._places = Places(_AT_ONCE, _SLOW_SECONDS)
 
     def message(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
         """A request as it is sent. NotSentError if a header would end before its time."""
@@ -77,14 +70,10 @@ class HttpPool:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        await self._places.acquire()
-        place = _Place(self._places)
-        slow = loop.call_later(_SLOW_SECONDS, place.give_back)
-        try:
+        async with self._places.one():
+            if loop.time() >= until:
+                raise NotSentError("other requests took all the time")
             return await self._exchanged(request, tls, until, begin)
-        finally:
-            slow.cancel()
-            place.give_back()
 
     async def _exchanged(
         self, request: bytes, tls: ssl.SSLContext | None, until: float, begin: Callable[[], None]
@@ -152,7 +141,7 @@ class _KeptConnection(asyncio.Protocol):
 
     async def exchange(self, request: bytes, until: float) -> HttpResponse:
         if self._transport is None:
-            raise NoResponseError("the connection is closed")
+            raise NotSentError("the connection is closed")
         self._reader = ResponseReader()
         response: asyncio.Future[HttpResponse] = self._loop.create_future()
         self._response = response
@@ -166,9 +155,16 @@ class _KeptConnection(asyncio.Protocol):
             self.used_at = self._loop.time()
 
     def abort(self) -> None:
+        """What was not delivered yet is discarded, also by the kernel: a write must not arrive when another
+        replica leads."""
         self.is_closed = True
-        if self._transport is not None:
-            self._transport.abort()
+        if self._transport is None:
+            return
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            with suppress(OSError):  # it is closed already
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD)
+        self._transport.abort()
 
     # --- what the transport calls ---
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 _LONGEST_HEAD = 256 * 1024  # bytes
 _LONGEST_CHUNK_LINE = 4096
 _NO_BODY = (204, 304)
+_LENGTH = "content-length"
+_DIGITS = {10: b"0123456789", 16: b"0123456789abcdefABCDEF"}
 _HEAD_END, _LINE_END = b"\r\n\r\n", b"\r\n"
 
 
@@ -92,6 +94,8 @@ class ResponseReader:
             begin = line_end + len(_LINE_END)
             if len(buffer) < begin + size + len(_LINE_END):
                 return False
+            if buffer[begin + size : begin + size + len(_LINE_END)] != _LINE_END:
+                raise MalformedError("a chunk is longer than it says")
             self._chunks.append(bytes(buffer[begin : begin + size]))
             del buffer[: begin + size + len(_LINE_END)]
         if len(buffer) > _LONGEST_CHUNK_LINE:
@@ -108,9 +112,13 @@ def _head(text: bytes) -> _Head:
     headers: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(":")
+        if name.lower() == _LENGTH and headers.get(_LENGTH, value.strip()) != value.strip():
+            raise MalformedError("the response has two lengths")
         headers[name.lower()] = value.strip()
     is_chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-    told = headers.get("content-length")
+    if is_chunked and _LENGTH in headers:
+        raise MalformedError("the response has a length and chunks")
+    told = headers.get(_LENGTH)
     length = 0 if status in _NO_BODY else None if told is None else _number(told.encode("latin-1"))
     keeps_open = protocol != "HTTP/1.0" and "close" not in headers.get("connection", "").lower()
     ends_itself = is_chunked or length is not None
@@ -118,10 +126,8 @@ def _head(text: bytes) -> _Head:
 
 
 def _number(text: bytes, base: int = 10) -> int:
-    try:
-        number = int(text.strip(), base)
-    except ValueError:
-        number = -1
-    if number < 0:
+    """Digits alone: Python's own reading is more lenient than that of other servers and clients."""
+    digits = text.strip()
+    if not digits or digits.translate(None, _DIGITS[base]):
         raise MalformedError(f"expected a number in the response, got {text[:20]!r}")
-    return number
+    return int(digits, base)

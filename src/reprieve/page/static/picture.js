@@ -168,16 +168,19 @@ function within(map, key) {
   return found;
 }
 
-/** The pods of a group, and of the groups below it. */
-export function membersOf(picture, key) {
+/** The pods of a group, and of the groups below it, each once: parents may form a circle. */
+export function membersOf(picture, key, seen = new Set()) {
+  if (seen.has(key)) return [];
+  seen.add(key);
   const below = [...picture.groups.values()].filter(({ parent }) => parent === key);
-  return [...picture.podsOf(key), ...below.flatMap((group) => membersOf(picture, group.key))];
+  return [...picture.podsOf(key), ...below.flatMap((group) => membersOf(picture, group.key, seen))];
 }
 
 /** The pods of a unit as decisions name it: "PodGroup/ns/name", "CompositePodGroup/ns/name" or "Pod/ns/name". */
 export function podsOfUnit(picture, unit) {
   const cut = unit.indexOf("/");
   const [kind, key] = [unit.slice(0, cut), unit.slice(cut + 1)];
+  if (!key) return []; // its name is hidden, as those of others are
   if (kind === "PodGroup") return membersOf(picture, key);
   if (kind !== "Pod") return membersOf(picture, `${kind} ${key}`);
   const pod = picture.podByKey(key);

@@ -141,6 +141,48 @@ def test_a_caller_that_gives_up_takes_its_connection_with_it() -> None:
     run(main())
 
 
+def test_a_request_that_waited_for_too_long_is_not_sent() -> None:
+    async def slow(writer: asyncio.StreamWriter, head: str) -> None:
+        await asyncio.sleep(0.15)
+        writer.write(OK)
+
+    async def main() -> None:
+        async with pooled(slow) as (pool, listener):
+            first = [asyncio.create_task(asked(pool)) for _ in range(16)]
+            await asyncio.sleep(0)
+            with pytest.raises(NotSentError, match="took all the time"):
+                await asked(pool, seconds=0.1)
+            assert await asyncio.gather(*first) == [200] * 16
+            assert len(listener.heads) == 16
+
+    run(main())
+
+
+def test_what_was_not_delivered_is_discarded_with_its_connection() -> None:
+    """So the server sees a reset, and not a whole request that is followed by the end of the stream."""
+    ended: list[bool] = []
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n{}")
+            ended.append(not await reader.read(1))
+        except ConnectionResetError:
+            ended.append(False)
+        finally:
+            writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(deaf, "127.0.0.1") as server:
+            port = server.sockets[0].getsockname()[1]
+            pool = HttpPool(f"http://127.0.0.1:{port}", "", connect_seconds=3.0)
+            with pytest.raises(NoResponseError):
+                await asked(pool, seconds=1.0)
+            await asyncio.sleep(1)
+
+    run(main())
+    assert ended == [False]
+
+
 def test_bytes_that_are_no_response() -> None:
     async def main() -> None:
         async with pooled(always(b"SSH-2.0\r\n\r\n", OK)) as (pool, _):

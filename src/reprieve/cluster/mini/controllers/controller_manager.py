@@ -6,9 +6,10 @@ what is left over waits for the next one, after the rest of the cluster has had 
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.apiserver.admission import DEFAULT_FEATURES, Features
@@ -105,102 +106,48 @@ class Controller:
     delay: float
 
 
+class _Plain(Protocol):
+    """A module of a controller."""
+
+    def affected(self, cache: ControllerCache, thing: HasMetadata, /) -> Iterable[Key]: ...
+
+    def reconcile(self, cache: ControllerCache, key: Key, now: float, /) -> Iterable[Write]: ...
+
+
+class _Timed(Protocol):
+    """A module of a controller that waits for times in specs."""
+
+    def affected(self, cache: ControllerCache, thing: HasMetadata, /) -> Iterable[Key]: ...
+
+    def reconcile(self, cache: ControllerCache, key: Key, now: float, /, speed: float) -> Iterable[Write]: ...
+
+
 def controllers(delays: Delays) -> tuple[Controller, ...]:
+    def plain(name: str, selector: str, one: _Plain) -> Controller:
+        return Controller(name, selector, one.affected, one.reconcile, delays.reconcile)
+
+    def timed(name: str, selector: str, one: _Timed) -> Controller:
+        reconcile = partial(one.reconcile, speed=delays.speed)
+        return Controller(name, selector, one.affected, reconcile, delays.reconcile)
+
+    volumes = plain("persistent volume", selection.PERSISTENT_VOLUME, persistent_volume)
     return (
-        Controller(
-            "deployment",
-            selection.DEPLOYMENT,
-            deployment.affected,
-            partial(deployment.reconcile, speed=delays.speed),
-            delays.reconcile,
-        ),
-        Controller(
-            "replica set",
-            selection.REPLICA_SET,
-            replica_set.affected,
-            replica_set.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "daemon set", selection.DAEMON_SET, daemon_set.affected, daemon_set.reconcile, delays.reconcile
-        ),
-        Controller(
-            "stateful set",
-            selection.STATEFUL_SET,
-            stateful_set.affected,
-            stateful_set.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "cron job",
-            selection.CRON_JOB,
-            cron_job.affected,
-            partial(cron_job.reconcile, speed=delays.speed),
-            delays.reconcile,
-        ),
-        Controller(
-            "job", selection.JOB, job.affected, partial(job.reconcile, speed=delays.speed), delays.reconcile
-        ),
-        Controller(
-            "disruption", selection.DISRUPTION, disruption.affected, disruption.reconcile, delays.reconcile
-        ),
-        Controller("workload", selection.WORKLOAD, workload.affected, workload.reconcile, delays.reconcile),
-        Controller(
-            "pod group protection",
-            selection.POD_GROUP_PROTECTION,
-            pod_group_protection.affected,
-            pod_group_protection.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "node lifecycle",
-            selection.NODE_LIFECYCLE,
-            node_lifecycle.affected,
-            node_lifecycle.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "cluster role aggregation",
-            selection.CLUSTER_ROLE_AGGREGATION,
-            cluster_role_aggregation.affected,
-            cluster_role_aggregation.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "endpoint slice",
-            selection.ENDPOINT_SLICE,
-            endpoint_slice.affected,
-            endpoint_slice.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "service account",
-            selection.SERVICE_ACCOUNT,
-            service_account.affected,
-            service_account.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "root CA publisher",
-            selection.ROOT_CA_PUBLISHER,
-            root_ca_publisher.affected,
-            root_ca_publisher.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "volume protection",
-            selection.VOLUME_PROTECTION,
-            volume_protection.affected,
-            volume_protection.reconcile,
-            delays.reconcile,
-        ),
-        Controller(
-            "persistent volume",
-            selection.PERSISTENT_VOLUME,
-            persistent_volume.affected,
-            persistent_volume.reconcile,
-            delays.volumes,
-        ),
+        timed("deployment", selection.DEPLOYMENT, deployment),
+        plain("replica set", selection.REPLICA_SET, replica_set),
+        plain("daemon set", selection.DAEMON_SET, daemon_set),
+        plain("stateful set", selection.STATEFUL_SET, stateful_set),
+        timed("cron job", selection.CRON_JOB, cron_job),
+        timed("job", selection.JOB, job),
+        plain("disruption", selection.DISRUPTION, disruption),
+        plain("workload", selection.WORKLOAD, workload),
+        plain("pod group protection", selection.POD_GROUP_PROTECTION, pod_group_protection),
+        plain("node lifecycle", selection.NODE_LIFECYCLE, node_lifecycle),
+        plain("cluster role aggregation", selection.CLUSTER_ROLE_AGGREGATION, cluster_role_aggregation),
+        plain("endpoint slice", selection.ENDPOINT_SLICE, endpoint_slice),
+        plain("service account", selection.SERVICE_ACCOUNT, service_account),
+        plain("root CA publisher", selection.ROOT_CA_PUBLISHER, root_ca_publisher),
+        plain("volume protection", selection.VOLUME_PROTECTION, volume_protection),
+        replace(volumes, delay=delays.volumes),
     )
 
 
