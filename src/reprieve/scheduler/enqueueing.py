@@ -175,6 +175,7 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
             demand_settled(state, key, now)
         case NotYet(text, pods, arriving, flaw):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
+            state.queue.gate(key)  # also while its other pods are being bound
             if arriving:
                 state.late_gangs.begin(key, now)
             if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
