@@ -143,7 +143,7 @@ def _footprints(units: Units, reach: Reach, resource_rows: Ints) -> list[Footpri
     np.add.at(used, pair_of, view.pods.requests[np.ix_(resource_rows, pods)].T)
     cells = list(zip((pairs % width).tolist(), map(tuple, used.tolist()), strict=True)) if width else []
     ends = np.searchsorted(pairs, np.arange(1, len(reach.units) + 1) * width).tolist()
-    return [tuple(cells[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [tuple(cells[start:end]) for start, end in zip([0, *ends][:-1], ends, strict=True)]
 
 
 def _budget_shares(takeable: Takeable, numbers: Ints) -> dict[int, Shares]:
