@@ -91,6 +91,10 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.growth is not None and decision.growth.beside:
+        others = counted(len(decision.growth.beside), "other member")
+        names = listed(decision.growth.beside, _PODS_SHOWN)
+        yield TextLine(f"Decided in one go with {others} of its gang: {names}.")
     if decision.unproved is not None:
         claim = "it needs these victims" if room.pods else "it does not fit"
         yield TextLine(f"That {claim} is {decision.unproved.text}.")
@@ -344,7 +348,8 @@ def _growth_json(growth: Growth | None) -> Json | None:
         name: {"has": amount(name, has), "wants": amount(name, wants)}
         for name, has, wants in growth.resources
     }
-    return {"node": growth.node, "resources": resources}
+    beside = {"beside": list(growth.beside)} if growth.beside else {}
+    return {"node": growth.node, "resources": resources, **beside}
 
 
 def _victim_json(victim: Victim) -> Json:

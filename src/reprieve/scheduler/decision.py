@@ -180,6 +180,9 @@ class Growth:
 
     node: str
     resources: tuple[tuple[str, int, int], ...]  # name, what it has, what it wants, in the resource's unit
+    # Other members of its gang that grow and were decided in the same go, each counting on the victims of the
+    # ones before.
+    beside: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -31,6 +31,7 @@ class Settings:
     group_rules: GroupRules = DEFAULT_RULES
     tolerations: TolerationRules = HONOURED
     stuck_victim_seconds: float = 300.0  # after which a victim that has not left is not counted on
+    resize_window: float = 1.0  # seconds that members of a gang that grow wait for each other; 0: none
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
 
     @property
