@@ -143,6 +143,24 @@ def test_a_group_lights_up_together(page: Page, world: World) -> None:
     assert pixel(page, alone.node or "", 0.5, 0.05) == before
 
 
+def test_a_tree_lights_up_together(page: Page, server: FakeServer, world: World) -> None:
+    root = "CompositePodGroup team-c/job"
+    leaves = ["team-c/eval", "team-b/train-a"]
+    world.groups[root] = [root, 100, 2, "all", None]
+    server.change({"group": world.groups[root]})
+    for key in leaves:
+        world.groups[key] = [*world.groups[key][:4], root]
+        server.change({"group": world.groups[key]})
+    at_revision(page, server)
+    members = [pod for pod in world.pods.values() if pod.group in leaves]
+    page.press("/")
+    page.type(members[0].key)
+    page.until(f"document.querySelector('dialog.search li')?.textContent.includes({members[0].key!r})")
+    page.press("Enter")
+    page.until("document.querySelector('rp-cluster .note').textContent.includes('Tree team-c/job')")
+    assert f"{len(members)} pods on" in text(page, "rp-cluster .note")
+
+
 def test_what_waits_is_listed_with_its_reason(page: Page, server: FakeServer, world: World) -> None:
     page.press("p")
     assert texts(page, ".pending strong") == ["team-a/urgent", "team-c/giant", "team-b/late"]
