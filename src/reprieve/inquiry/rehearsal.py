@@ -82,7 +82,8 @@ def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) ->
 def _at_once(settings: Settings) -> Settings:
     """No process stands beside, and all demands are there: nothing is waited for."""
     policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
-    return replace(settings, policies=policies, resize_window=0.0)
+    window = None if settings.resize_window is None else 0.0
+    return replace(settings, policies=policies, resize_window=window)
 
 
 @dataclass(slots=True)

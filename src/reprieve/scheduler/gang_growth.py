@@ -12,16 +12,13 @@ from reprieve.scheduler.demand_key import DemandKey
 
 
 class GangGrowth:
-    def __init__(self, window: float) -> None:
-        """``window``: seconds from the first member that asks; 0: each is decided by itself."""
-        self._window = window
+    def __init__(self, window: float | None) -> None:
+        """``window``: seconds from the first member that asks; None: each is decided by itself."""
+        self.is_on = window is not None
+        self._window = window or 0.0
         self._until: dict[GroupKey, float] = {}
         self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and those decided with each
         self._next: list[DemandKey] = []
-
-    @property
-    def is_on(self) -> bool:
-        return self._window > 0
 
     def was_gathered(self, member: DemandKey) -> bool:
         """Whether it has waited for the others: it need not do so again."""

@@ -27,7 +27,7 @@ def low(number: int) -> Pod:
     return a_pod(f"low{number}", cpu="2", priority=1, on=f"n{number}")
 
 
-def stage(*things: KubernetesObject, window: float = 1.0) -> Stage:
+def stage(*things: KubernetesObject, window: float | None = 1.0) -> Stage:
     policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
     scheduler = Scheduler(replace(Settings(policies=policies), resize_window=window))
     nodes = [a_node(f"n{number}") for number in (1, 2, 3)]
@@ -122,7 +122,12 @@ def test_a_condition_that_could_not_be_written_is_written_again() -> None:
     assert len(conditions(on)) > before
 
 
-def test_without_a_window_each_is_decided_by_itself() -> None:
+def test_where_all_is_known_nothing_is_waited_for() -> None:
     on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=0.0)
+    assert [d.outcome for d in on.decisions] == ["Preempts"]
+
+
+def test_without_a_window_each_is_decided_by_itself() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=None)
     assert [d.outcome for d in on.decisions] == ["Preempts"]
     assert conditions(on) == []
