@@ -229,6 +229,8 @@ class Telemetry:
         if decision.growth is not None:
             self._metrics.algorithm_seconds.observe(seconds)
             self._metrics.resize_decisions(decision.outcome).inc()
+            if decision.growth.others:
+                self._metrics.resizes_together.inc()
             return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
         came = "UnscheduledPodAdd" if attempts == 1 else "BackoffComplete"

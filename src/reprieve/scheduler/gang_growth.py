@@ -17,7 +17,7 @@ class GangGrowth:
         self.is_on = window is not None
         self._window = window or 0.0
         self._until: dict[GroupKey, float] = {}
-        self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and those decided with each
+        self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
         self._next: list[DemandKey] = []
 
     def was_gathered(self, member: DemandKey) -> bool:
@@ -34,14 +34,14 @@ class GangGrowth:
     def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
         """These members are decided next, in this order."""
         self._until.pop(gang, None)
-        self._together.update((one, tuple(m for m in members if m != one)) for one in members)
+        self._together.update(dict.fromkeys(members, tuple(members)))
         self._next.extend(members)
 
     def next_member(self) -> DemandKey | None:
         return self._next.pop(0) if self._next else None
 
     def decided_with(self, member: DemandKey) -> tuple[DemandKey, ...]:
-        return self._together.get(member, ())
+        return tuple(one for one in self._together.get(member, ()) if one != member)
 
     def forget(self, member: DemandKey) -> None:
         """It does not ask any more."""

@@ -20,6 +20,7 @@ from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.state import State
 
 _TO_BE_DECIDED = (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING)
+_COMPARED = 16  # members of which it is tried out whose victims would help others
 _NAMED = 5  # pods in the condition of a group; more are counted
 
 
@@ -53,7 +54,7 @@ def waits_for_others(state: State, resize: WaitingResize, now: float) -> bool:
 
 def beside_others(state: State, resize: WaitingResize) -> WaitingResize:
     """The same demand, and which members of its gang are decided in the same go."""
-    others = tuple(key.name for key in state.gang_growth.decided_with(resize.key))
+    others = tuple(sorted(key.name for key in state.gang_growth.decided_with(resize.key)))
     return replace(resize, beside=others) if others else resize
 
 
@@ -74,7 +75,12 @@ def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> 
 
 
 def _most_helpful_first(state: State, growing: list[WaitingResize], now: float) -> list[WaitingResize]:
-    """Members whose victims also leave the nodes of others come first: the others may need no more then."""
+    """Members whose victims also leave the nodes of others come first: the others may need no more then.
+
+    Of many, that would take as long as their decisions.
+    """
+    if len(growing) > _COMPARED:
+        return sorted(growing, key=lambda one: one.key)
     nodes = {one.node for one in growing}
 
     def helped(one: WaitingResize) -> int:
