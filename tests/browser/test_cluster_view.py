@@ -172,6 +172,22 @@ def test_what_waits_is_listed_with_its_reason(page: Page, server: FakeServer, wo
     page.until("document.querySelector('.pending strong').textContent === 'team-a/first'")
 
 
+def test_a_tree_that_waits_is_one_line_with_its_groups(page: Page, server: FakeServer, world: World) -> None:
+    root = "CompositePodGroup team-d/job"
+    server.change({"group": [root, 7000, 2, "all", None]})
+    for name in ("lead", "work"):
+        server.change({"group": [f"team-d/{name}", 7000, 1, "single", root]})
+    for group, name in (("lead", "lead-0"), ("work", "work-0"), ("work", "work-1")):
+        reason = "pod work-1 found no node"
+        pod = Pod(f"team-d/{name}", 7000, GPUS, None, f"team-d/{group}", PENDING, None, reason)
+        server.change(world.put(pod))
+    page.press("p")
+    page.until("document.querySelector('.pending strong')?.textContent === 'team-d/job'")
+    row = page.evaluate("document.querySelector('.pending li').textContent")
+    for words in ("×3", "tree of 2 groups: lead ×1, work ×2", "pod work-1 found no node"):
+        assert words in row
+
+
 def test_a_tile_stands_for_several_nodes_where_there_are_too_many(
     browser: Browser, server: FakeServer
 ) -> None:
