@@ -273,13 +273,18 @@ class WatchedScheduler(Scheduler):
     # --- at the end ---
 
     def is_idle(self) -> bool:
-        """No plan is open, and no call is in flight."""
-        return not len(self._state.plans) and not any(self._unended.values())
+        """No plan is open or being improved, and no call is in flight."""
+        is_planning = len(self._state.plans) or self._first_plans()
+        return not is_planning and not any(self._unended.values())
+
+    def _first_plans(self) -> list[DemandKey]:
+        """Of demands that wait for a better one, with room reserved."""
+        return [key for key, improving in self._state.improvements if improving.places]
 
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
-        waiting = [key for key, improving in self._state.improvements if improving.places]
+        waiting = self._first_plans()
         hold(not waiting, f"first plans wait: {waiting}")
         ledger = self._state.ledger
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")
