@@ -329,9 +329,9 @@ def _cost(quality: PlanQuality | None) -> Json | None:
 
 def _command(decision: Decision) -> str:
     """Of a demand that waits, later decisions take the place of this one."""
+    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
     demand = decision.demand
     if decision.outcome is Outcome.PREEMPTS or not demand.name:
-        return f"reprieve why {decision.id}"
-    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
+        return f"reprieve why {quote(decision.id)}"
     asked = f"{demand.kind.lower()}/{demand.name}"
     return f"reprieve why {quote(asked)} -n {quote(demand.namespace)}"

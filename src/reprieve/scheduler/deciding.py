@@ -54,7 +54,7 @@ from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
-from reprieve.scheduler.set_aside import SchedulerFailure
+from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 from reprieve.scheduler.toleration_changes import orphans
@@ -93,7 +93,7 @@ def is_refused_as_before(state: State, requester: Requester, now: float) -> bool
 
 def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
     """An exception ended the decision: what was begun is taken back, and the demand is set aside."""
-    text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
+    text = failure_text(error)
     effects = list(call_off(state, requester.key, EndReason.SCHEDULER_FAILED, now))
     targets = [pod_target(pod.pod) for pod in requester.pods]
     for pod in targets:

@@ -310,6 +310,7 @@ def test_changes_are_coalesced() -> None:
 
 
 def test_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "_SIGN_OF_LIFE_SECONDS", 0.05)
 
     async def story(visit: Visit) -> None:

@@ -1,6 +1,6 @@
 // What did one decision do, and why so? Its stages, victims, spared units, the plans that lost, the nodes that were refused.
 
-import { copyButton } from "./clipboard.js";
+import { copyButton, quoted } from "./clipboard.js";
 import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
 import { unitOf } from "./picture.js";
@@ -60,7 +60,7 @@ function head(view, decision, now) {
     h("p", {}, h("strong", {}, `${demand.kind} ${shownKey(demand.key, demand.uid)}`), ` · priority ${number(demand.priority)} · ${plural(demand.pods, "pod")} · `,
       h("time", {}, moment(time, now))),
     h("div", { class: "copies" },
-      copyButton("Copy as CLI", () => cli ?? `reprieve why ${id}`),
+      copyButton("Copy as CLI", () => cli ?? `reprieve why ${quoted(id)}`),
       copyButton("Copy JSON", () => JSON.stringify(decision, null, 2)),
       closing(view)));
 }
