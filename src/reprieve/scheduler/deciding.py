@@ -311,7 +311,7 @@ def _refused(
 ) -> Decision:
     return replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -438,7 +438,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     return replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         preemption=price,
         unproved=unproved_by(context.demand.effort),
     )

@@ -267,6 +267,7 @@ def test_a_choice_as_json() -> None:
     document = decision_json(choosing())
     lost_by = {"code": "LowestHighestPriority", "text": "lowest highest victim priority"}
     plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0}
+    plan |= {"units": ["Pod/default/dear"], "unitCount": 1}
     assert document["nodes"] == [{"name": "n2", "plan": plan, "lostBy": lost_by}]
     assert document["decidedBy"] == lost_by
 
@@ -280,6 +281,7 @@ def test_a_refusal_as_json() -> None:
             "nodes": 2,
             "excludedBy": {"code": "InsufficientResource", "text": "has insufficient cpu left"},
             "evictionMayHelp": True,
+            "examples": ["n1", "n2"],
         }
     ]
     miss = document["nearestMiss"]
