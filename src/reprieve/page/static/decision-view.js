@@ -141,7 +141,7 @@ function planTable(plans) {
   const rows = plans.map(({ nodes = [], victims = [], units = victims.length, pods, text }) => h("tr", {},
     h("th", { scope: "row" }, some(nodes)),
     h("td", { class: "numeric" }, number(pods)),
-    h("td", {}, ...unfolding(victims, units)),
+    h("td", { class: "names" }, ...unfolding(victims, units)),
     h("td", {}, text)));
   return table(["Plan for", "Pods", "Would evict", "Lost by"], rows, "There was no other plan.");
 }
