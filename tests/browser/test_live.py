@@ -15,6 +15,7 @@ from tests.browser.devtools import Browser, Page
 from tests.browser.live import Live, classes, live
 from tests.browser.proxy import Proxy
 from tests.browser.reading import click, decisions, known, text, texts
+from tests.e2e.daemon import until
 from tests.e2e.up import Kubectl, checked_kubectl, pod
 
 NODES = 4
@@ -104,6 +105,15 @@ def same(page: Page, up: Live) -> None:
         time.sleep(0.05)
 
 
+def placed(kubectl: Kubectl) -> dict[str, str | None]:
+    """Where each pod runs, as Kubernetes' own API says it."""
+    items = kubectl.get("pods", "-A")["items"]
+    return {
+        f"{item['metadata']['namespace']}/{item['metadata']['name']}": item["spec"].get("nodeName")
+        for item in items
+    }
+
+
 def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
     page: Page, up: Live, kubectl: Kubectl, line: Proxy
 ) -> None:
@@ -125,6 +135,7 @@ def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
         for _ in range(LOOKS):
             same(page, up)
             time.sleep(0.3 * chance.random())
+    until(lambda: placed(kubectl) == {row[0]: row[2] for row in known(page)["pods"]})
     wanted = [decision["id"] for decision in up.api("picture")["decisions"]]
     assert len(wanted) >= STEPS // 3
     page.until(f"document.querySelectorAll('.decisions > li').length === {len(wanted)}")

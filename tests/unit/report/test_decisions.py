@@ -266,8 +266,8 @@ def test_a_preemption_as_json() -> None:
 def test_a_choice_as_json() -> None:
     document = decision_json(choosing())
     lost_by = {"code": "LowestHighestPriority", "text": "lowest highest victim priority"}
-    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0}
-    plan |= {"units": ["Pod/default/dear"], "unitCount": 1}
+    units: Json = {"units": ["Pod/default/dear"], "unitCount": 1}
+    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0, **units}
     assert document["nodes"] == [{"name": "n2", "plan": plan, "lostBy": lost_by}]
     assert document["decidedBy"] == lost_by
 
