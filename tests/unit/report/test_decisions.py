@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.report.decisions import (
