@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,14 @@ def test_groups_in_a_circle_have_an_end_and_hidden_units_have_no_pods(blank: Pag
     picture = f"{{ groups: {groups}, podsOf: (key) => [key + '-pod'], podByKey: () => 'any' }}"
     assert call(blank, "picture.js", f"(m) => m.membersOf({picture}, 'a')") == ["a-pod", "b-pod"]
     assert call(blank, "picture.js", f"(m) => m.podsOfUnit({picture}, 'Pod/')") == []
+
+
+def test_words_of_a_command_stay_words(blank: Page) -> None:
+    """Names in a snapshot of unknown origin may be anything, and commands are pasted into a shell."""
+    words = ["pod/web-0", "d-12ab", "x; rm -rf /", "it's $(x)", "", "`x`"]
+    quoted = call(blank, "clipboard.js", f"(m) => {json.dumps(words)}.map(m.quoted)")
+    assert shlex.split(" ".join(quoted)) == words
+    assert quoted[:2] == words[:2]
 
 
 def test_priorities_are_spread_over_the_levels(blank: Page) -> None:

@@ -33,7 +33,7 @@ class ReaderPlaces:
         if self._readers.total() >= self.most:
             raise PageRefusedError(self.taken, HTTPStatus.SERVICE_UNAVAILABLE)
         if reader is not None and self._readers[reader] >= self.each:
-            text = f"{self.each} requests of this user are answered already: close another tab, or wait"
+            text = f"{self.each} requests of this user are open already: close another tab, or wait"
             raise PageRefusedError(text, HTTPStatus.SERVICE_UNAVAILABLE)
         self._readers[reader] += 1
         try:
