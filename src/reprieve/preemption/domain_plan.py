@@ -27,7 +27,13 @@ from reprieve.preemption.budgets import (
 )
 from reprieve.preemption.gangs import starved
 from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
+from reprieve.preemption.least_disturbance.costs import (
+    Costs,
+    Disturbance,
+    ceiling_of,
+    costs_of,
+    lasting,
+)
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
@@ -136,7 +142,8 @@ class Planning:
     def as_remembered(self) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, or if it costs more now: then it is searched anew.
+        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
+        lost grows by the time between the decisions, for all plans alike, and is no reason.
         """
         question, deferral = self.question, self.question.policy.deferral or Deferral(0.0)
         first = deferral.earlier.get(self.domain.name)
@@ -154,7 +161,10 @@ class Planning:
         again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
         plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
         plan = min(plans, key=lambda one: costs.of(one.victims), default=None)
-        if plan is None or (cost := costs.of(plan.victims)) > first.cost:
+        if plan is None:
+            return None
+        cost = costs.of(plan.victims)
+        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
             return None
         before = question.demand.effort.spent
         known = deferral.known_of(room.fingerprint, first, question.demand.effort)

@@ -97,6 +97,11 @@ class Costs:
                 return np.zeros(len(units.priority), np.int64)
 
 
+def lasting(order: Sequence[Disturbance], cost: Cost) -> Cost:
+    """The criteria before lost work, which grows with time; those after it decide only where it ties."""
+    return cost[: order.index(Disturbance.LOST_WORK)] if Disturbance.LOST_WORK in order else cost
+
+
 def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequence[Unit]) -> float:
     """No plan with a victim above this priority is better than one that evicts these.
 
