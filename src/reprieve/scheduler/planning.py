@@ -48,19 +48,19 @@ def make_room(context: DecisionContext, policy: Policy | None, gangs: GangStrate
         return Weighed(refusal=NoPlan(Why.OFF))
     pods = context.demand.pods
     made: list[Weighed] = []
-    refused: dict[Shape, Weighed] = {}  # of pods with one shape, only the first is tried
+    refused: dict[tuple[Shape, int], Weighed] = {}  # of pods of one shape and priority, one is tried
     for demand in gangs.demands(context):
         if made and (demand.topology_key or len(made) == _AT_ONCE):
             break  # the first pod decides on the domain of the others
-        shape = context.view.pods.shape(demand.pods[0])
-        if shape in refused:
+        alike = context.view.pods.shape(demand.pods[0]), demand.priority
+        if alike in refused:
             continue
         weighed = _best_plans(context, demand, policy, gangs, now)
         if weighed.plans:
             made.append(weighed)
             context = context.beside(weighed.plans[0])
         else:
-            refused[shape] = weighed
+            refused[alike] = weighed
     return _together(pods, made) if made else _refused(list(refused.values()))
 
 
