@@ -8,7 +8,7 @@ it: no number of a single unit, so that it is reported and no criterion.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -42,8 +42,10 @@ def onward(question: Question, plan: Plan) -> Onward:
 
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
-    picture = _Remaining(question, plan)
-    found = Counter(picture.goes(unit, pod, own) for unit, own in picture.victims() for pod in unit.pods)
+    picture, found = _Remaining(question, plan), Counter[int]()
+    for unit, others in picture.victims():
+        for kind, pods in groupby(unit.pods, key=picture.kind):
+            found.update(picture.go(unit, kind, len(list(pods)), others))
     return Onward(found[FITS], found[PREEMPTS], found[NOWHERE_TO_GO])
 
 
@@ -58,7 +60,7 @@ class _Remaining:
         self._picture = _Picture(replace(question, view=after), question.policy.units(after))
         self._left = self._picture.left(_NONE_BELOW).copy()
         self._by_name = np.argsort(view.nodes.rank)
-        self._full: set[tuple[_Kind, int, int]] = set()  # what finds no room: it will not find any later
+        self.kind = self._picture.kind
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
         """With the nodes that each is not on."""
@@ -67,18 +69,23 @@ class _Remaining:
             others[self._where[list(unit.pods)]] = False
             yield unit, others
 
-    def goes(self, unit: Unit, pod: int, others: Mask) -> int:
-        kind = self._picture.kind(pod)
-        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, unit.priority)):
-            if (kind, below, unit.number) in self._full:
-                continue
-            fits = self._picture.has_room(kind, self._left + self._picture.freed(below)) & others
-            if fits.any():
-                node = self._by_name[fits[self._by_name].argmax()]
-                self._left[:, node] -= np.frombuffer(kind[0], np.int64)
-                return result
-            self._full.add((kind, below, unit.number))
-        return NOWHERE_TO_GO
+    def go(self, unit: Unit, kind: _Kind, count: int, others: Mask) -> dict[int, int]:
+        """How many of so many equal pods find room, and how: the first nodes by name are filled up."""
+        found = {FITS: self._fill(kind, self._left, count, others)}
+        count -= found[FITS]
+        if count:
+            left = self._left + self._picture.freed(unit.priority)
+            found[PREEMPTS] = self._fill(kind, left, count, others)
+            found[NOWHERE_TO_GO] = count - found[PREEMPTS]
+        return found
+
+    def _fill(self, kind: _Kind, left: Ints, count: int, others: Mask) -> int:
+        """Takes room for as many of these pods as fit into so much; says for how many."""
+        seats = np.where(others, np.minimum(self._picture.fitting(kind, left), count), 0)[self._by_name]
+        before = np.cumsum(seats) - seats
+        taken = np.clip(count - before, 0, seats)
+        self._left[:, self._by_name] -= np.frombuffer(kind[0], np.int64)[:, None] * taken
+        return int(taken.sum())
 
 
 class _Classes:
@@ -152,19 +159,15 @@ class _Picture:
 
     def seats(self, kind: _Kind, below: int) -> Ints:
         """[node] how many pods of a kind fit there."""
+        return self.fitting(kind, self.left(below))
+
+    def fitting(self, kind: _Kind, left: Ints) -> Ints:
+        """[node] how many pods of a kind fit into so much."""
         needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
         fits = np.full(len(nodes), len(self._question.view.pods))
-        left = self.left(below)
         for row in np.flatnonzero((needs > 0) & self._counted).tolist():
             np.minimum(fits, left[row] // int(needs[row]), out=fits)
         return np.where(nodes, np.maximum(fits, 0), 0)
-
-    def has_room(self, kind: _Kind, left: Ints) -> Mask:
-        """[node] whether a pod of this kind fits into so much."""
-        needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
-        asked = (needs > 0) & self._counted
-        fits: Mask = nodes & (left[asked] >= needs[asked, None]).all(axis=0)
-        return fits
 
     def freed(self, below: int) -> Ints:
         """What units of a lower priority use."""

@@ -1,9 +1,8 @@
 """The search in a model: a first plan, then a better one, then a proof, as far as the effort reaches."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
@@ -12,7 +11,7 @@ from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.first_seats import first_seats
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
-from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, PatternsBelow
+from reprieve.preemption.least_disturbance.patterns import PatternsBelow
 from reprieve.preemption.plan import Quality
 
 _LEVELS = 5  # ceilings for which a first plan is made
@@ -52,7 +51,7 @@ def best_start(model: RoomModel, known: Solution | None, below: PatternsBelow) -
     at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
     for ceiling in _ceilings(model):
         lower = below.model(ceiling)
-        first = _first(lower, partial(below, ceiling))
+        first = _first(lower)
         if first is not None:
             counts, seats = first
             found.append(Solution(lower.units_of(counts), seats))
@@ -69,10 +68,10 @@ def _ceilings(model: RoomModel) -> Sequence[float]:
     return [math.inf] if model.levels else []
 
 
-def _first(model: RoomModel, patterns: Callable[[], EvictionPatterns]) -> tuple[Counts, Seats] | None:
+def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
     if len(model.needs) > 1:
         return first_seats(model)
-    counts = first_plan(model, patterns())
+    counts = first_plan(model)
     return (counts, {}) if counts is not None else None
 
 
