@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -37,9 +37,14 @@ from reprieve.preemption.least_disturbance.costs import (
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import Reach, model_of, reach_of
+from reprieve.preemption.least_disturbance.model_of_question import (
+    Reach,
+    RoomsInReach,
+    model_of,
+    reach_of,
+)
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -117,17 +122,18 @@ class Planning:
         question, usual, simple = self.question, plan, self.spare(placement, self.local)
         ceiling = self._ceiling((usual, simple))
         reach = reach_of(question, self.takeable, self.domain.nodes, ceiling)
-        costs = self._costs(reach, (*usual.victims, *simple.victims))
-        plan = min(usual, simple, key=lambda one: costs.of(one.victims))
+        prices = _Prices(question, self.takeable, reach, (*usual.victims, *simple.victims))
+        plan = min(usual, simple, key=lambda one: prices.costs.of(one.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, reach, target, costs)
+        rooms = RoomsInReach(question, self.takeable, reach, target, prices.of)
         deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
         asked = len(deferral.rooms)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(plan, model, effort)
+        found, model, other = self._sought(plan, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
+        costs = prices.costs
         if other is not None:
             strict = question.policy.breaks_no_budget
             plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
@@ -135,7 +141,7 @@ class Planning:
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
         for room, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, ceiling, highest, target, room, spent)
+            remembered = Remembered(*named, quality, highest, target, room, spent)
             deferral.noted[self.domain.name] = remembered
         return replace(plan, quality=quality)
 
@@ -151,9 +157,10 @@ class Planning:
             return None
         answers = [one for one in deferral.answers if one.units is not None]
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
-        reach = reach_of(question, self.takeable, self.domain.nodes, first.reach)
-        costs = self._costs(reach, [unit for unit in self.local if unit.name in names])
-        model = model_of(question, self.takeable, reach, first.target, costs).below(first.solved)
+        reach = reach_of(question, self.takeable, self.domain.nodes, first.solved)
+        named = [unit for unit in self.local if unit.name in names]
+        costs = _Prices(question, self.takeable, reach, named).of(reach.units)
+        model = model_of(question, self.takeable, reach, first.target, costs)
         room = room_of(model, self.takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
@@ -199,38 +206,25 @@ class Planning:
             (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
         )
 
-    def _costs(self, reach: Reach, others: Iterable[Unit]) -> Costs:
-        """Of the units in reach, and of others."""
-        question, takeable = self.question, self.takeable
-        wanted = np.zeros(len(takeable.units.priority), np.bool_)
-        wanted[reach.units] = True
-        wanted[[unit.number for unit in others]] = True
-        costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
-        if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work(wanted))
-        if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, np.flatnonzero(wanted)))
-        return costs
-
     def _sought(
-        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
+        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
     ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in the model, and the plan that it makes.
+        """What is found in one of the models, which one, and the plan that it makes.
 
         Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
         longer, and something else is sought.
         """
-        known = self._solution(plan, model)
+        model, start = begun(rooms, partial(self._solution, plan))
         improve = self.question.policy.improving(self.takeable.units)
-        found = least_disturbing(model, known, effort, improve)
+        found = least_disturbing(model, start, effort, improve)
         other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None or found.best is None or found.best == known:
+        if other is not None or found.best is None or found.best == self._solution(plan, model):
             return found, model, other
-        model = model.without_success(found.best.units)
+        barred = rooms.below(math.inf).without_success(found.best.units)
         if not retries:
-            return found, model, None
+            return found, barred, None
         # Without effort, a first plan is all that can be found.
-        return self._sought(plan, model, effort, retries - 1 if effort.spent < effort.units else 0)
+        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
@@ -452,6 +446,33 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+class _Prices:
+    """What units cost, as far as it was asked: of many units, few are."""
+
+    def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
+        """Of others, all is known at once."""
+        self._question, self._takeable = question, takeable
+        self._known = np.zeros(len(takeable.units.priority), np.bool_)
+        wanted, numbers = self._known.copy(), np.array([unit.number for unit in others], np.int64)
+        wanted[reach.units], wanted[numbers] = True, True
+        self.costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
+        self.of(numbers)
+
+    def of(self, numbers: Ints) -> Costs:
+        """With what is known of these units, too."""
+        new, takeable, costs = np.unique(numbers[~self._known[numbers]]), self._takeable, self.costs
+        self._known[new] = True
+        if len(new) and takeable.lost_work is not None:
+            wanted = np.zeros_like(self._known)
+            wanted[new] = True
+            costs = replace(costs, lost_work=costs.lost_work + takeable.lost_work(wanted))
+        if len(new) and Disturbance.CASCADE in costs.order:
+            cascade = costs.cascade + cascades(self._question, takeable.units, new)
+            costs = replace(costs, cascade=cascade)
+        self.costs = costs
+        return costs
 
 
 def least_short(freed: Ints, choose: Choose) -> Choose:

@@ -9,7 +9,7 @@ import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.model import Counts, Item, RoomModel
+from reprieve.preemption.least_disturbance.model import Counts, Item, RoomModel, capacities
 
 _NEXT = 1e-4  # what a criterion weighs beside the one before it; only the order of trials depends on it
 _SIZE = 0.1  # what room weighs that takes no member's place yet, but brings nodes closer to it
@@ -85,7 +85,8 @@ class _Room:
             rates = price[cells.item, None] / cells.used
         least = np.full(lack.shape, np.inf)
         np.minimum.at(least, cells.node, rates)
-        return np.where(lack > 0, lack * np.where(np.isfinite(least), least, 0.0), 0.0).max(axis=1)
+        prices: Floats = np.where(lack > 0, lack * np.where(np.isfinite(least), least, 0.0), 0.0).max(axis=1)
+        return prices
 
     @property
     def seats(self) -> int:
@@ -141,11 +142,7 @@ class _Room:
 
     def _capacity(self, left: Ints) -> Ints:
         """[node] how many members fit into so much: no node is in the model that takes none."""
-        fits = np.full(len(left), self._model.members[0])
-        for place, need in enumerate(self._needs.tolist()):
-            if need:
-                np.minimum(fits, left[:, place] // need, out=fits)
-        return np.maximum(fits, 0)
+        return capacities(left, self._model.needs[0], self._model.members[0])
 
 
 class Charges:

@@ -7,7 +7,7 @@ Snapshots and questions are not known here.
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -65,8 +65,7 @@ class RoomModel:
     @cached_property
     def levels(self) -> list[float]:
         """The priorities up to which all units together may make enough room; exact for equal members."""
-        priorities = [-math.inf, *sorted({item.priority for item in self.items})]
-        return priorities[bisect_left(priorities, True, key=self._may_suffice) :]
+        return levels_of((item.priority for item in self.items), self._may_suffice)
 
     @cached_property
     def cells(self) -> "Cells":
@@ -130,11 +129,7 @@ class RoomModel:
 
     def capacities(self, left: Ints, shape: int = 0) -> Ints:
         """[node] how many members of a shape fit into so much, if no other member is there."""
-        fits = np.full(len(left), self.members[shape])
-        for place, need in enumerate(self.needs[shape]):
-            if need:
-                np.minimum(fits, left[:, place] // need, out=fits)
-        return np.where(self._usable[shape], np.maximum(fits, 0), 0)
+        return np.where(self._usable[shape], capacities(left, self.needs[shape], self.members[shape]), 0)
 
     @cached_property
     def _usable(self) -> Mask:
@@ -231,6 +226,22 @@ class RoomModel:
             highest if criterion is Disturbance.HIGHEST_PRIORITY else total + extra.get(criterion, 0)
             for criterion, total in zip(self.order, sums, strict=True)
         )
+
+
+def levels_of(priorities: Iterable[int], may_suffice: Callable[[float], bool]) -> list[float]:
+    """From the lowest priority up to which units may suffice; minus infinity: none need go."""
+    levels = [-math.inf, *sorted(set(priorities))]
+    return levels[bisect_left(levels, True, key=may_suffice) :]
+
+
+def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
+    """[node] how many members with these needs fit into so much, and at most so many."""
+    fits = np.full(len(left), most)
+    for place, need in enumerate(needs):
+        if need:
+            np.minimum(fits, left[:, place] // need, out=fits)
+    fits.clip(0, out=fits)
+    return fits
 
 
 class Entries(NamedTuple):

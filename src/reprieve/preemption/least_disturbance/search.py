@@ -1,8 +1,9 @@
 """The search in a model: a first plan, then a better one, then a proof, as far as the effort reaches."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.bound import bound_of
@@ -11,17 +12,52 @@ from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.first_seats import first_seats
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
-from reprieve.preemption.least_disturbance.patterns import PatternsBelow
 from reprieve.preemption.plan import Quality
 
 _LEVELS = 5  # ceilings for which a first plan is made
 
 
-def least_disturbing(model: RoomModel, known: Solution | None, effort: Effort, improve: Improve) -> Improved:
-    """``known``: a plan that was found otherwise. ``improve``: what is done beyond the first plan."""
-    below = PatternsBelow(model)
-    start = best_start(model, known, below)
-    first = _judged(model, Improved(start, bound_of(model, below)))
+class Rooms(Protocol):
+    """Models of one room, each without units above a priority. A model is one of them."""
+
+    @property
+    def order(self) -> tuple[Disturbance, ...]: ...
+    @property
+    def levels(self) -> Sequence[float]: ...
+    def below(self, ceiling: float, /) -> RoomModel: ...
+
+
+def begun(rooms: Rooms, known: Callable[[RoomModel], Solution | None]) -> tuple[RoomModel, Solution | None]:
+    """The model to search in, and the best of the first plans there and of one that is known.
+
+    Without units above the lowest ceiling for which a first plan costs nothing by the criteria that come
+    before the priority: those can only make a plan worse.
+    """
+    order, firsts = rooms.order, list[Solution]()
+    at = order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in order else 0
+    for ceiling in _ceilings(rooms):
+        model = rooms.below(ceiling)
+        first = _first(model)
+        if first is not None:
+            counts, seats = first
+            firsts.append(Solution(model.units_of(counts), seats))
+            if model.permits(counts) and not any(model.cost(counts)[:at]):
+                break
+    else:
+        model = rooms.below(math.inf)
+    return model, best_of(model, [one for one in (known(model), *firsts) if one is not None])
+
+
+def best_of(model: RoomModel, found: Iterable[Solution]) -> Solution | None:
+    """The first of the best that the model permits."""
+    counted = [(one, model.counts_of(one.units) or {}) for one in found]
+    permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
+    return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def least_disturbing(model: RoomModel, start: Solution | None, effort: Effort, improve: Improve) -> Improved:
+    """``start``: a plan that is known. ``improve``: what is done beyond it."""
+    first = _judged(model, Improved(start, bound_of(model)))
     if first.proved or effort.units <= effort.spent:
         return first
     found = improve(_worth_solving(model, start), start, effort)
@@ -45,27 +81,10 @@ def _worth_solving(model: RoomModel, start: Solution | None) -> RoomModel:
     return model if any(cost[:at]) else model.below(cost[at])
 
 
-def best_start(model: RoomModel, known: Solution | None, below: PatternsBelow) -> Solution | None:
-    """The best of the first plans for the lowest ceilings, and of one that is known."""
-    found = [known] if known is not None else []
-    at = model.order.index(Disturbance.HIGHEST_PRIORITY) if Disturbance.HIGHEST_PRIORITY in model.order else 0
-    for ceiling in _ceilings(model):
-        lower = below.model(ceiling)
-        first = _first(lower)
-        if first is not None:
-            counts, seats = first
-            found.append(Solution(lower.units_of(counts), seats))
-            if not any(lower.cost(counts)[:at]):
-                break  # a higher ceiling gains nothing by the criteria that come before it
-    counted = [(one, model.counts_of(one.units) or {}) for one in found]
-    permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
-    return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
-
-
-def _ceilings(model: RoomModel) -> Sequence[float]:
-    if Disturbance.HIGHEST_PRIORITY in model.order:
-        return model.levels[:_LEVELS]
-    return [math.inf] if model.levels else []
+def _ceilings(rooms: Rooms) -> Sequence[float]:
+    if Disturbance.HIGHEST_PRIORITY in rooms.order:
+        return rooms.levels[:_LEVELS]
+    return [math.inf] if rooms.levels else []
 
 
 def _first(model: RoomModel) -> tuple[Counts, Seats] | None:

@@ -9,7 +9,7 @@ import pytest
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption import domain_plan
-from reprieve.preemption.least_disturbance import patterns
+from reprieve.preemption.least_disturbance import bound, patterns
 from reprieve.preemption.least_disturbance.cascade import _Picture
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
@@ -48,7 +48,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(_Picture, "seats")
     count(_Picture, "_nodes")
-    count(patterns, "patterns_of")
+    count(bound, "patterns_of")
     count(patterns, "_sets")
     count(domain_plan, "cascades", lambda _question, _units, numbers: len(numbers))
     return counted
