@@ -26,7 +26,7 @@ from reprieve.preemption.budgets import (
     Joint,
 )
 from reprieve.preemption.gangs import starved
-from reprieve.preemption.least_disturbance.cascade import cascades
+from reprieve.preemption.least_disturbance.cascade import Cascades
 from reprieve.preemption.least_disturbance.costs import (
     Costs,
     Disturbance,
@@ -453,7 +453,7 @@ class _Prices:
 
     def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
         """Of others, all is known at once."""
-        self._question, self._takeable = question, takeable
+        self._takeable, self._cascades = takeable, Cascades(question, takeable.units)
         self._known = np.zeros(len(takeable.units.priority), np.bool_)
         wanted, numbers = self._known.copy(), np.array([unit.number for unit in others], np.int64)
         wanted[reach.units], wanted[numbers] = True, True
@@ -469,8 +469,7 @@ class _Prices:
             wanted[new] = True
             costs = replace(costs, lost_work=costs.lost_work + takeable.lost_work(wanted))
         if len(new) and Disturbance.CASCADE in costs.order:
-            cascade = costs.cascade + cascades(self._question, takeable.units, new)
-            costs = replace(costs, cascade=cascade)
+            costs = replace(costs, cascade=costs.cascade + self._cascades.of(new))
         self.costs = costs
         return costs
 
