@@ -80,7 +80,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
     planning, placement = begun
     if question.policy.search is SearchMode.UPSTREAM:
         return planning.spare(placement, planning.local)
-    if question.disturbs_least and (known := planning.as_remembered()) is not None:
+    if question.disturbs_least and (known := planning.as_remembered(placement)) is not None:
         return known
     plan = planning.by_ceiling(placement)
     return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
@@ -119,11 +119,9 @@ class Planning:
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, usual, simple = self.question, plan, self.spare(placement, self.local)
-        ceiling = self._ceiling((usual, simple))
-        reach = reach_of(question, self.takeable, self.domain.nodes, ceiling)
-        prices = _Prices(question, self.takeable, reach, (*usual.victims, *simple.victims))
-        plan = min(usual, simple, key=lambda one: prices.costs.of(one.victims))
+        question, usual = self.question, plan
+        reach = reach_of(question, self.takeable, self.domain.nodes, self._ceiling(usual))
+        prices = _Prices(question, self.takeable, reach, usual.victims)
         target = sum(node != NOWHERE for node in placement.nodes)
         rooms = RoomsInReach(question, self.takeable, reach, target, prices.of)
         deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
@@ -133,19 +131,20 @@ class Planning:
         found, model, other = self._sought(plan, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        costs = prices.costs
-        if other is not None:
-            strict = question.policy.breaks_no_budget
-            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
+        plans = [plan, *([other] if other is not None else ())]
+        if not (found.proved or found.awaited):
+            plans.append(self.spare(placement, self.local))
+        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
+        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
-        for room, highest in deferral.rooms[asked : asked + 1]:
+        for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, highest, target, room, spent)
+            remembered = Remembered(*named, quality, highest, target, spent)
             deferral.noted[self.domain.name] = remembered
         return replace(plan, quality=quality)
 
-    def as_remembered(self) -> Plan | None:
+    def as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
         None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
@@ -159,22 +158,26 @@ class Planning:
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
         reach = reach_of(question, self.takeable, self.domain.nodes, first.solved)
         named = [unit for unit in self.local if unit.name in names]
-        costs = _Prices(question, self.takeable, reach, named).of(reach.units)
-        model = model_of(question, self.takeable, reach, first.target, costs)
+        prices = _Prices(question, self.takeable, reach, named)
+        model = model_of(question, self.takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, self.takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
         again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
         plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
-        plan = min(plans, key=lambda one: costs.of(one.victims), default=None)
-        if plan is None:
+        if not plans:
             return None
+        before = question.demand.effort.spent
+        known = deferral.known_of(room, first, question.demand.effort)
+        simple = None if known.proved else self.spare(placement, self.local)
+        if simple is not None and not (strict and simple.broken):
+            plans.append(simple)
+        costs = prices.of_victims(plans)
+        plan = min(plans, key=lambda one: costs.of(one.victims))
         cost = costs.of(plan.victims)
         if lasting(costs.order, cost) > lasting(costs.order, first.cost):
             return None
-        before = question.demand.effort.spent
-        known = deferral.known_of(room.fingerprint, first, question.demand.effort)
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
@@ -198,13 +201,12 @@ class Planning:
         there = [(member, node) for member, node in found if member is not None and node is not None]
         return there if len(there) == len(found) else None
 
-    def _ceiling(self, plans: Iterable[Plan]) -> float:
-        """No plan that evicts units above this priority is better than the best of these."""
-        strict, order = self.question.policy.breaks_no_budget, self.question.policy.disturbance
-        usable = (plan for plan in plans if not (strict and plan.broken))
-        return min(
-            (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
-        )
+    def _ceiling(self, plan: Plan) -> float:
+        """No plan that evicts units above this priority is better than this one."""
+        policy = self.question.policy
+        if policy.breaks_no_budget and plan.broken:
+            return math.inf
+        return ceiling_of(policy.disturbance, self.takeable.accounts, plan.victims)
 
     def _sought(
         self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
@@ -452,17 +454,25 @@ class _Prices:
     """What units cost, as far as it was asked: of many units, few are."""
 
     def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
-        """Of others, all is known at once."""
-        self._takeable, self._cascades = takeable, Cascades(question, takeable.units)
-        self._known = np.zeros(len(takeable.units.priority), np.bool_)
-        wanted, numbers = self._known.copy(), np.array([unit.number for unit in others], np.int64)
-        wanted[reach.units], wanted[numbers] = True, True
-        self.costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
+        """``reach``: the units of which costs may be asked. Of others, all is known at once."""
+        self._takeable, self._order = takeable, question.policy.disturbance
+        self._cascades = Cascades(question, takeable.units)
+        numbers = np.array([unit.number for unit in others], np.int64)
+        self._expected, self._known = (np.zeros(len(takeable.units.priority), np.bool_) for _ in range(2))
+        self._expected[reach.units], self._expected[numbers] = True, True
+        self.costs = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
         self.of(numbers)
+
+    def of_victims(self, plans: Iterable[Plan]) -> Costs:
+        return self.of(np.array([unit.number for plan in plans for unit in plan.victims], np.int64))
 
     def of(self, numbers: Ints) -> Costs:
         """With what is known of these units, too."""
         new, takeable, costs = np.unique(numbers[~self._known[numbers]]), self._takeable, self.costs
+        if not self._expected[new].all():
+            self._expected[new] = True
+            wider = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
+            costs = replace(wider, cascade=costs.cascade, lost_work=costs.lost_work)
         self._known[new] = True
         if len(new) and takeable.lost_work is not None:
             wanted = np.zeros_like(self._known)

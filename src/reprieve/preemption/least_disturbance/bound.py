@@ -14,6 +14,11 @@ from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, pat
 _SUMS = (Disturbance.PODS_STOPPED, Disturbance.WORKLOADS_ENDED, Disturbance.PODS)
 
 
+def covers_all(order: Sequence[Disturbance]) -> bool:
+    """Whether the bound may be a proof: no criterion follows the first sum."""
+    return order[-1] in _SUMS and not any(criterion in _SUMS for criterion in order[:-1])
+
+
 def bound_of(model: RoomModel) -> tuple[float, ...]:
     """The first criteria, up to the first sum over units."""
     bound: list[float] = []

@@ -126,9 +126,8 @@ def _ended(units: Units, wanted: Mask) -> Ints:
     ended: Ints = (units.kind != UnitKind.POD).astype(np.int64)
     compiled, pods = units.view.pods.compiled, len(units.view.pods)
     ended[:pods] = 0  # the kind of a pod may say that it ranks as a group
-    for row in np.flatnonzero(wanted[:pods]).tolist():
-        owners = compiled[row].pod.metadata.owner_references
-        ended[row] = not any(owner.controller for owner in owners)
+    rows = np.flatnonzero(wanted[:pods])
+    ended[rows] = [not compiled[row].shape.owner_uid for row in rows.tolist()]
     return ended
 
 

@@ -33,7 +33,7 @@ class _Room:
     def __init__(self, model: RoomModel) -> None:
         self._model, cells = model, model.cells
         self._needs = np.array(model.needs[0], np.int64)
-        price = np.array([weight_of(model, item) for item in model.items], np.float64)
+        price = weights_of(model)
         helpful = self._helpful_items(price)
         # One entry for each unit; the more important ones come first, and win ties.
         counts = np.where(helpful, cells.units, 0)
@@ -106,7 +106,7 @@ class _Room:
             worth = (loss + _SIZE * self._size) / (self._price + self._budgets.harm())
             best = np.argsort(np.where(stays, worth, np.inf), kind="stable")
             best = best[: max(1, int(stays.sum()) // _AT_ONCE)]
-            apart = self._apart(best)
+            apart = self._apart(best) if len(best) > 1 else best
             apart = apart[np.cumsum(loss[apart]) <= spare]
             spare -= int(loss[apart].sum())
             self._return(apart)
@@ -179,10 +179,12 @@ class Charges:
             self._harm = self._weighed()
 
 
-def weight_of(model: RoomModel, item: Item) -> float:
-    """One number for all criteria that are sums; the first weighs most."""
-    sums = [p for c, p in zip(model.order, item.prices, strict=True) if c not in _NO_PRICE]
-    return sum(price * _NEXT**place for place, price in enumerate(sums)) + _NEXT ** len(sums)
+def weights_of(model: RoomModel) -> Floats:
+    """[item] one number for all criteria that are sums; the first weighs most."""
+    sums = [place for place, criterion in enumerate(model.order) if criterion not in _NO_PRICE]
+    prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))
+    weights: Floats = prices[:, sums] @ (_NEXT ** np.arange(len(sums))) + _NEXT ** len(sums)
+    return weights
 
 
 _NO_PRICE = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY)

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Protocol
 
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.bound import bound_of
+from reprieve.preemption.least_disturbance.bound import bound_of, covers_all
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
 from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.first_seats import first_seats
@@ -57,13 +58,16 @@ def best_of(model: RoomModel, found: Iterable[Solution]) -> Solution | None:
 
 def least_disturbing(model: RoomModel, start: Solution | None, effort: Effort, improve: Improve) -> Improved:
     """``start``: a plan that is known. ``improve``: what is done beyond it."""
-    first = _judged(model, Improved(start, bound_of(model)))
-    if first.proved or effort.units <= effort.spent:
-        return first
+    least = cache(partial(bound_of, model))
+    has_effort = effort.units > effort.spent
+    if not has_effort or covers_all(model.order):
+        first = _judged(model, Improved(start, least()))
+        if first.proved or not has_effort:
+            return first
     found = improve(_worth_solving(model, start), start, effort)
-    if found.proved:
+    if found.proved or found.awaited:
         return found
-    return _judged(model, replace(found, bound=max(found.bound, first.bound)))
+    return _judged(model, replace(found, bound=max(found.bound, least())))
 
 
 def _judged(model: RoomModel, found: Improved) -> Improved:
