@@ -68,6 +68,15 @@ class RoomModel:
         return levels_of((item.priority for item in self.items), self._may_suffice)
 
     @cached_property
+    def levels_within_budgets(self) -> list[float]:
+        """The same, if none goes that exceeds a budget alone. At any other level, some budget breaks."""
+        exceeding = (any(n > self.allowances[b] for b, n in item.budgets) for item in self.items)
+        among = ~np.fromiter(exceeding, np.bool_, len(self.items))
+        return levels_of(
+            (item.priority for item in self.items), lambda ceiling: self._may_suffice(ceiling, among)
+        )
+
+    @cached_property
     def cells(self) -> "Cells":
         return Cells.of(self)
 
@@ -110,9 +119,13 @@ class RoomModel:
         fits = min((have // need for have, need in zip(left, needs, strict=True) if need), default=0)
         return max(0, min(fits, self.members[shape]))
 
-    def _may_suffice(self, ceiling: float) -> bool:
-        """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
-        left = self.cells.left_without(self.cells.priority <= ceiling)
+    def _may_suffice(self, ceiling: float, among: Mask | None = None) -> bool:
+        """Whether enough members fit with all units up to a priority gone, if each shape had all the room.
+
+        ``among``: [item] if these alone may go.
+        """
+        gone = self.cells.priority <= ceiling
+        left = self.cells.left_without(gone if among is None else gone & among)
         seats = sum(min(count, self._seats(left, shape)) for shape, count in enumerate(self.members))
         return seats >= self.target
 

@@ -60,9 +60,9 @@ class Reach:
             used=self.used[kept],
         )
 
-    def emptied(self, ceiling: float) -> Ints:
-        """[node, resource] what is left without the units up to a priority."""
-        left, gone = self.left.copy(), (self.priority <= ceiling)[self.unit]
+    def emptied(self, among: Mask) -> Ints:
+        """[node, resource] what is left without these units."""
+        left, gone = self.left.copy(), among[self.unit]
         np.add.at(left, self.node[gone], self.used[gone])
         return left
 
@@ -126,11 +126,29 @@ class RoomsInReach:
     @property
     def levels(self) -> list[float]:
         """See ``RoomModel.levels``."""
-        return levels_of(self._reach.priority.tolist(), self._may_suffice)
+        return self._levels(np.ones(len(self._reach.units), np.bool_))
 
-    def _may_suffice(self, ceiling: float) -> bool:
+    @property
+    def levels_within_budgets(self) -> list[float]:
+        """See ``RoomModel.levels_within_budgets``."""
+        accounts, units = self._takeable.accounts, self._takeable.units
+        charged = np.flatnonzero(units.of_pod[accounts.pods] != NOWHERE)
+        width = max(1, len(accounts.stocks))
+        pairs, pods = np.unique(
+            units.of_pod[accounts.pods[charged]] * width + accounts.paying[charged], return_counts=True
+        )
+        exceeding = pairs[pods > accounts.allowances()[pairs % width]] // width if len(pairs) else pairs
+        return self._levels(~np.isin(self._reach.units, exceeding))
+
+    def _levels(self, among: Mask) -> list[float]:
+        priority = self._reach.priority
+        return levels_of(
+            np.unique(priority).tolist(), lambda ceiling: self._may_suffice(among & (priority <= ceiling))
+        )
+
+    def _may_suffice(self, gone: Mask) -> bool:
         reach, pods = self._reach, self._question.view.pods
-        left, seats = reach.emptied(ceiling), 0
+        left, seats = reach.emptied(gone), 0
         for positions, usable in zip(reach.members.by_shape, reach.usable, strict=True):
             needs = pods.requests[reach.resource_rows, self._question.demand.pods[positions[0]]]
             fits = capacities(left, needs.tolist(), len(positions))

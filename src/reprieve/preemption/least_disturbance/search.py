@@ -25,6 +25,8 @@ class Rooms(Protocol):
     def order(self) -> tuple[Disturbance, ...]: ...
     @property
     def levels(self) -> Sequence[float]: ...
+    @property
+    def levels_within_budgets(self) -> Sequence[float]: ...
     def below(self, ceiling: float, /) -> RoomModel: ...
 
 
@@ -86,9 +88,14 @@ def _worth_solving(model: RoomModel, start: Solution | None) -> RoomModel:
 
 
 def _ceilings(rooms: Rooms) -> Sequence[float]:
-    if Disturbance.HIGHEST_PRIORITY in rooms.order:
+    """In the order of their promise: where a budget must break, only after the others."""
+    order = rooms.order
+    if Disturbance.HIGHEST_PRIORITY not in order:
+        return [math.inf] if rooms.levels else []
+    if Disturbance.BUDGETS_BROKEN not in order[: order.index(Disturbance.HIGHEST_PRIORITY)]:
         return rooms.levels[:_LEVELS]
-    return [math.inf] if rooms.levels else []
+    first = rooms.levels_within_budgets[:_LEVELS]
+    return [*first, *(level for level in rooms.levels[:_LEVELS] if level not in first)]
 
 
 def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
