@@ -48,13 +48,17 @@ class _Room:
         np.add.at(self._left, self._node, self._used)
         self._fits = self._capacity(self._left)
         # Elsewhere any number of units can go back: none of them takes a member's place.
-        self._keep((self._fits > self._capacity(cells.left))[self._node])
+        tight = (self._fits > self._capacity(cells.left))[self._node]
+        self._unit, self._node, self._used = self._unit[tight], self._node[tight], self._used[tight]
+        self._lost = np.zeros(len(self._unit), np.int64)  # [cell] members that lose their place there
+        self._weigh(np.arange(len(self._unit)))
         self._gone = np.ones(len(listed), np.bool_)
         self._price = price[self._items]
         self._budgets = Charges(model, listed)
 
-    def _keep(self, cells: Mask) -> None:
-        self._unit, self._node, self._used = self._unit[cells], self._node[cells], self._used[cells]
+    def _weigh(self, cells: Ints) -> None:
+        nodes = self._node[cells]
+        self._lost[cells] = self._fits[nodes] - self._capacity(self._left[nodes] - self._used[cells])
 
     def _helpful_items(self, price: Floats) -> Mask:
         """[item] whether its units are of use: on nodes where more members fit without any of its units.
@@ -113,8 +117,7 @@ class _Room:
 
     def _losses(self) -> Ints:
         """[unit] how many members lose their place if it alone is put back."""
-        lost = self._fits[self._node] - self._capacity(self._left[self._node] - self._used)
-        return np.bincount(self._unit, lost, len(self._gone)).astype(np.int64)
+        return np.bincount(self._unit, self._lost, len(self._gone)).astype(np.int64)
 
     def _apart(self, units: Ints) -> Ints:
         """Of these units, in their order, those that share no node and no exceeded budget with one before."""
@@ -136,9 +139,10 @@ class _Room:
         self._budgets.refund(back)
         cells = back[self._unit]
         np.subtract.at(self._left, self._node[cells], self._used[cells])
-        touched = np.unique(self._node[cells])
+        touched = np.zeros(len(self._fits), np.bool_)
+        touched[self._node[cells]] = True
         self._fits[touched] = self._capacity(self._left[touched])
-        self._keep(~cells)
+        self._weigh(np.flatnonzero(touched[self._node]))
 
     def _capacity(self, left: Ints) -> Ints:
         """[node] how many members fit into so much: no node is in the model that takes none."""
