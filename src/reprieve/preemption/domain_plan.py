@@ -33,6 +33,7 @@ from reprieve.preemption.least_disturbance.costs import (
     ceiling_of,
     costs_of,
     lasting,
+    priority_leads,
 )
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
@@ -132,7 +133,8 @@ class Planning:
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
         plans = [plan, *([other] if other is not None else ())]
-        if not (found.proved or found.awaited):
+        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
+        if not (found.proved or (found.awaited and priority_leads(question.policy.disturbance))):
             plans.append(self.spare(placement, self.local))
         costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
         plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
