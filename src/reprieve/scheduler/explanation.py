@@ -134,9 +134,8 @@ class _Victims:
             node = int(view.where[row])
             broken = tuple(going.name for going in self._broken if going.stock.pods[row])
             because = self._because(unit, row, node)
-            yield Victim(
-                target_at(view, row), view.nodes.names[node], unit.priority, unit.name, broken, because
-            )
+            cost = view.nodes.names[node], unit.priority, unit.name, broken, because, unit.scheduling
+            yield Victim(target_at(view, row), *cost)
 
     def _because(self, unit: Unit, row: int, node: int) -> Because:
         """Its room, or whatever else the node was refused for; pods elsewhere go with their group."""
@@ -180,9 +179,8 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
     for unit in islice(chain(close, others), MOST_SPARED):
         is_near = not near.isdisjoint(unit.pods)
-        yield Spared(
-            unit.name, len(unit.pods), unit.priority, _why_spared(unit, plan, going, is_near=is_near)
-        )
+        because = _why_spared(unit, plan, going, is_near=is_near)
+        yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
 def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: bool) -> Because:
@@ -232,6 +230,11 @@ def _nothing_eligible(question: Question) -> str:
     units, priority = question.policy.units(question.view), question.demand.priority
     if (units.priority[units.size > 0] < priority).any():
         return f"no pod with a priority below {priority} may be preempted"
+    protected = int(units.size[(units.size > 0) & (units.scheduling < priority)].sum())
+    if protected:
+        have, their = ("has", "its group names") if protected == 1 else ("have", "their groups name")
+        pods = f"{counted(protected, 'pod')} of lower priority {have} a higher one for preemption"
+        return f"no running pod has a priority below {priority} as a victim: {pods}, which {their}"
     return f"no running pod has a priority below {priority}"
 
 
