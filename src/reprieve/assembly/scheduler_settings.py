@@ -95,7 +95,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         disturbs_least_for_pods=args.least_disturbance_for is LeastDisturbanceFor.ALL,
         lost_work_cap=args.lost_work_cap,
         patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
-        resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
+        resizes=_resizes_of(args) if resizes else None,
     )
 
 
@@ -105,6 +105,11 @@ def _units_of(args: config_args.ReprieveArgs) -> Callable[[Snapshot], Units]:
         as_upstream=args.policy is Preset.UPSTREAM,
         permitted=PermittedClasses({name: frozenset(spaces) for name, spaces in named.items()}),
     )
+
+
+def _resizes_of(args: config_args.ReprieveArgs) -> DeferredResizes:
+    spares_gangs = args.policy is not Preset.UPSTREAM
+    return DeferredResizes(Accounting(args.resize_accounting), spares_gangs=spares_gangs)
 
 
 def _rules_of(args: config_args.ReprieveArgs, gates: config.Gates) -> tuple[Rule, ...]:

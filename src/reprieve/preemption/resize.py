@@ -41,6 +41,7 @@ class Accounting(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DeferredResizes:
     accounting: Accounting = Accounting.KUBELET
+    spares_gangs: bool = True  # of plans, those that leave no other gang with too few pods come first
 
     def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
@@ -76,7 +77,7 @@ class DeferredResizes:
             may_preempt=pod.spec.preemption_policy != "Never",
             allowed=home,
             alone=True,
-            spares_gangs=True,
+            spares_gangs=self.spares_gangs,
             until=_until(pod, now),
         )
         counted = _as_the_kubelet_counts(view, row) if self.accounting is Accounting.KUBELET else view

@@ -95,9 +95,9 @@ class CriterionName(StrEnum):
 
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
+    GANGS_BROKEN = "GangsBroken"
     PRIORITY_SUM = "PrioritySum"
     PODS = "Pods"
-    GANGS_BROKEN = "GangsBroken"
     LATEST_START = "LatestStart"
     # In ``disturbance`` only
     PODS_STOPPED = "PodsStopped"
@@ -109,9 +109,9 @@ class CriterionName(StrEnum):
 RANKING = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
+    CriterionName.GANGS_BROKEN,
     CriterionName.PRIORITY_SUM,
     CriterionName.PODS,
-    CriterionName.GANGS_BROKEN,
     CriterionName.LATEST_START,
 )
 
