@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import CompositePodGroup, Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.preemption.member_order import MemberOrder, member_order
 from reprieve.preemption.preemption_priority import NONE_PERMITTED, PermittedClasses
 
 
@@ -35,6 +37,8 @@ class Unit(Record, frozen=True, gc=False):
     pods: tuple[int, ...]
     number: int = NOWHERE  # among the units of its snapshot
     scheduling: int | None = None  # the priority with which it preempts, where that is another
+    cheaper: int = 0  # see ``MemberOrder``
+    cheaper_to_delete: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +52,8 @@ class Units:
     group_names: tuple[str, ...]  # of the units beyond the last row
     groups: Groups = field(default_factory=Groups)  # those that have a say
     own_priority: Ints | None = None  # [unit] with which it preempts; None: no unit has another as a victim
+    members: MemberOrder | None = None  # of groups that are evicted pod by pod; None: they do not differ
+    minds_gangs: bool = False  # those that are evicted pod by pod keep the pods that they need, if possible
 
     def unit(self, number: int) -> Unit:
         (unit,) = self.listed(np.array([number], np.int64))
@@ -65,8 +71,7 @@ class Units:
 
     def _made(self, numbers: Ints, names: list[str]) -> list[Unit]:
         groups = self._members(numbers[numbers >= len(self.view.pods)])
-        priorities, scheduling = self.priority[numbers].tolist(), self.scheduling[numbers].tolist()
-        columns = (numbers.tolist(), names, priorities, self.start[numbers].tolist(), scheduling)
+        columns = (numbers.tolist(), names, self.priority[numbers].tolist(), self.start[numbers].tolist())
         return [
             Unit(
                 name,
@@ -75,15 +80,39 @@ class Units:
                 start,
                 tuple(groups[number]) if number in groups else (number,),
                 number,
-                own if own != priority else None,
+                *others,
             )
-            for number, name, priority, start, own in zip(*columns, strict=True)
+            for number, name, priority, start, others in zip(*columns, self._others(numbers), strict=True)
         ]
+
+    def _others(self, numbers: Ints) -> Iterable[tuple[int | None, int, int]]:
+        """What few units have, for each of these: another priority of their own, and places by cost."""
+        if self.own_priority is None and self.members is None:
+            return [(None, 0, 0)] * len(numbers)
+        own, is_other = self.scheduling[numbers], self.scheduling[numbers] != self.priority[numbers]
+        owns = [one if other else None for one, other in zip(own.tolist(), is_other.tolist(), strict=True)]
+        return zip(
+            owns, self.cheaper[numbers].tolist(), self.cheaper_to_delete[numbers].tolist(), strict=True
+        )
 
     @property
     def scheduling(self) -> Ints:
         """[unit] the priority with which it is scheduled, and preempts."""
         return self.priority if self.own_priority is None else self.own_priority
+
+    @property
+    def cheaper(self) -> Ints:
+        """[unit] how many running pods of its group cost less."""
+        return self._none if self.members is None else self.members.cheaper
+
+    @property
+    def cheaper_to_delete(self) -> Ints:
+        """[unit] of those with its cost, how many have a lower deletion cost."""
+        return self._none if self.members is None else self.members.cheaper_to_delete
+
+    @property
+    def _none(self) -> Ints:
+        return np.broadcast_to(np.int64(0), self.priority.shape)
 
     def _members(self, groups: Ints) -> dict[int, list[int]]:
         members: dict[int, list[int]] = {number: [] for number in groups.tolist()}
@@ -131,20 +160,31 @@ class Units:
         """As kube-scheduler orders them: a pod that names a group, known or not, ranks as a group."""
         kind = self.kind.copy()
         kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = UnitKind.POD_GROUP
-        return replace(self, kind=kind)
+        return replace(self, kind=kind, members=None, minds_gangs=False)
 
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.
 
-        By priority, then groups before pods, then by size, then by the earlier start, then by name.
+        By priority, then groups before pods, then by size, then by the earlier start, then by name. Pods of a
+        group in which costs differ start with the group, and among them the costs count first.
         """
         return numbers[self._order(numbers, self.names(numbers))]
 
     def _order(self, numbers: Ints, names: list[str]) -> Ints:
         # A blank comes before all that a name can have, so that no namespace is torn apart.
-        text = np.array([name.replace("/", " ") for name in names], np.str_)
-        sizes, kinds, priorities = self.size[numbers], self.kind[numbers], self.priority[numbers]
-        return np.lexsort((text, self.start[numbers], -sizes, -kinds, -priorities))
+        text, start = np.array([name.replace("/", " ") for name in names], np.str_), self.start[numbers]
+        first = -self.size[numbers], -self.kind[numbers], -self.priority[numbers]
+        members = self.members
+        if members is None:
+            return np.lexsort((text, start, *first))
+        cost, deletion_cost = members.cost[numbers], members.deletion_cost[numbers]
+        group = members.since[numbers], np.where(members.ordered[numbers], self._group_texts(numbers), text)
+        return np.lexsort((text, start, -deletion_cost, -cost, *group[::-1], *first))
+
+    def _group_texts(self, numbers: Ints) -> NDArray[np.str_]:
+        """The names of the groups of pods, as texts to sort by."""
+        keys = (self.view.pods.groups[number] if number < len(self.view.pods) else None for number in numbers)
+        return np.array([f"Pod {key[0]} {key[1]}" if key is not None else "" for key in keys], np.str_)
 
     def places(self, numbers: Ints) -> Ints:
         """The place of each unit in the order of importance; a unit may be named several times."""
@@ -207,6 +247,7 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
     of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(names), np.inf)])
+    single = running & known & members & (whole == NOWHERE)
 
     def column(of_group: Callable[[_Facts], int]) -> Ints:
         """[unit] the priority that groups say."""
@@ -225,6 +266,8 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
         group_names=names,
         groups=view.groups,
         own_priority=column(lambda fact: fact.own) if any(f.own != f.priority for f in facts) else None,
+        members=member_order(view, single, start),
+        minds_gangs=True,
     )
 
 

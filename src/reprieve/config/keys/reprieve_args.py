@@ -96,8 +96,10 @@ class CriterionName(StrEnum):
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
     GANGS_BROKEN = "GangsBroken"
+    DISRUPTION_COST = "DisruptionCost"
     PRIORITY_SUM = "PrioritySum"
     PODS = "Pods"
+    DELETION_COST = "DeletionCost"
     LATEST_START = "LatestStart"
     # In ``disturbance`` only
     PODS_STOPPED = "PodsStopped"
@@ -110,8 +112,10 @@ RANKING = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
     CriterionName.GANGS_BROKEN,
+    CriterionName.DISRUPTION_COST,
     CriterionName.PRIORITY_SUM,
     CriterionName.PODS,
+    CriterionName.DELETION_COST,
     CriterionName.LATEST_START,
 )
 
