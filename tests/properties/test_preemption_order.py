@@ -87,8 +87,8 @@ def test_budgets_that_allow_plenty(crowd: Crowd) -> None:
 
 @given(CROWDS)
 def test_groups_that_are_taken_pod_by_pod(crowd: Crowd) -> None:
-    """Groups that say single and agree with their pods about priority might as well not be there, if they need
-    no number of pods, and none of these costs more than another."""
+    """Groups that say single and agree with their pods about priority might as well not be there: if they
+    need no number of pods, and none of these costs more than another."""
     single = copy.deepcopy(crowd)
     for thing in single.objects:
         if thing["kind"] in ("PodGroup", "CompositePodGroup"):

@@ -35,8 +35,8 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
     def measured(plan: Plan) -> Plan:
         """By our criteria: kube-scheduler knows no costs, and does not ask what gangs need."""
         victims = tuple(units.unit(unit.number) for unit in plan.victims)
-        counts = {"broken": counting.broken(victims), "starved": len(too_small(units, victims))}
-        return replace(plan, victims=victims, **counts)
+        starved = len(too_small(units, victims))
+        return replace(plan, victims=victims, broken=counting.broken(victims), starved=starved)
 
     plans = plans_of(replace(question, policy=policy))
     return min(map(measured, plans), key=usual_rank, default=None)

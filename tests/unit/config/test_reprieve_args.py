@@ -262,7 +262,7 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
             "disturbance",
             ["LatestStart"],
             ".disturbance[0]: LatestStart belongs to ranking: expected one of BudgetsBroken, "
-            "HighestPriority, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
+            "HighestPriority, DisruptionCost, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
         ),
         (
             "disturbance",

@@ -123,6 +123,7 @@ RANKING = (
 DISTURBANCE = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
+    CriterionName.DISRUPTION_COST,
     CriterionName.PODS_STOPPED,
     CriterionName.WORKLOADS_ENDED,
     CriterionName.CASCADE,
