@@ -80,9 +80,9 @@ def _pod(group: Json, node: str) -> Json:
 
 
 def view_of(things: list[Json], runs: Json, waits: Json) -> Snapshot:
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     node["status"] = {"allocatable": {"cpu": "1", "pods": "10"}}
-    classes = [
+    classes: list[Json] = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": n}, "value": v}
         for n, v in CLASSES.items()
     ]

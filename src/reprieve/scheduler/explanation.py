@@ -49,6 +49,7 @@ from reprieve.scheduler.decision import (
 )
 from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
 from reprieve.scheduler.limit_explanation import held_by_limit, limited_of, limited_text
+from reprieve.scheduler.member_explanation import SparedMembers
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -177,9 +178,12 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
     near = set(np.flatnonzero(used[question.view.where]).tolist())
     close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
+    members = SparedMembers.of(plan, question) if plan.spared else None
     for unit in islice(chain(close, others), MOST_SPARED):
         is_near = not near.isdisjoint(unit.pods)
         because = _why_spared(unit, plan, going, is_near=is_near)
+        if because == _FITS_BESIDE and members is not None:
+            because = members.why_spared(unit) or because
         yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
@@ -193,7 +197,10 @@ def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: boo
         if share and one.exceeded_by(share):
             text = f"evicting it would exceed PodDisruptionBudget {one.name}, and there is room beside it"
             return Because("SparedForBudget", text)
-    return Because("FitsBeside", "there is room beside it")
+    return _FITS_BESIDE
+
+
+_FITS_BESIDE = Because("FitsBeside", "there is room beside it")
 
 
 # --- no plan -------------------------------------------------------------------------------------
