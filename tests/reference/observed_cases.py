@@ -62,7 +62,6 @@ class _File(msgspec.Struct, frozen=True, rename="camel"):
     composite_pod_groups: list[Any] = []
     pod_groups: list[Any] = []
     pod_disruption_budgets: list[Any] = []
-    left_over: list[Any] = []  # load of earlier cases that was there, and was not recorded
     new_workloads: list[Any] = []
     new_composite_pod_groups: list[Any] = []
     new_pod_groups: list[Any] = []
@@ -78,7 +77,7 @@ def read_case(path: Path) -> Case:
     pods = [_resized(pod, file.resize) for pod in file.pods]
     groups = (file.workloads, file.composite_pod_groups, file.pod_groups)
     new_groups = (file.new_workloads, file.new_composite_pod_groups, file.new_pod_groups)
-    around = (file.nodes, pods, file.left_over, *groups, file.pod_disruption_budgets, *new_groups)
+    around = (file.nodes, pods, *groups, file.pod_disruption_budgets, *new_groups)
     cluster = [_decoded(value, path) for values in around for value in values]
     newcomers = [_decoded(value, path) for value in file.new_pods]
     built = build([*cluster, *newcomers])

@@ -28,18 +28,24 @@ class Ancestry:
 class Groups:
     pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
-    _inside: dict[GroupKey, list[Group]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _index: list[dict[GroupKey, list[Group]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
-    def __post_init__(self) -> None:
-        groups: list[Group] = [*self.pod_groups.values(), *self.composites.values()]
-        for group in groups:
-            if group.spec.parent:
-                inside = self._inside.setdefault((group.metadata.namespace, group.spec.parent), [])
-                inside.append(group)
+    def _inside(self) -> dict[GroupKey, list[Group]]:
+        """The groups by their parent, made when it is first asked for: most changes of groups need none."""
+        if not self._index:
+            index: dict[GroupKey, list[Group]] = {}
+            groups: list[Group] = [*self.pod_groups.values(), *self.composites.values()]
+            for group in groups:
+                if group.spec.parent:
+                    index.setdefault((group.metadata.namespace, group.spec.parent), []).append(group)
+            self._index.append(index)
+        return self._index[0]
 
     def children(self, composite: GroupKey) -> list[Group]:
         """The groups that name it as their parent, the oldest first, then by name."""
-        return sorted(self._inside.get(composite, ()), key=_age)
+        return sorted(self._inside().get(composite, ()), key=_age)
 
     def ancestry(self, key: GroupKey) -> Ancestry:
         group: Group | None = self.pod_groups.get(key)
@@ -77,7 +83,7 @@ class Groups:
         """The PodGroups inside a composite group, whether or not the composite group is known."""
         found, seen, left = set[GroupKey](), {composite}, [composite]
         while left:
-            for group in self._inside.get(left.pop(), ()):
+            for group in self._inside().get(left.pop(), ()):
                 key = key_of(group)
                 if isinstance(group, PodGroup):
                     found.add(key)

@@ -78,6 +78,22 @@ class Branch:
             return not any(member in placed for member in self.positions())
         return all(child.is_whole(placed) for child in self.children)
 
+    def needs(self, position: int, placed: Container[int]) -> bool:
+        """Whether one more of its pods is needed if these have a node."""
+        if self.is_met(placed):
+            return False
+        return position in self.members or any(child.needs(position, placed) for child in self.children)
+
+    def keeps_domains(self, view: Snapshot, nodes: Sequence[int]) -> bool:
+        """Whether each group inside is in one domain, beside those that run, with its pods on these nodes."""
+        there = [nodes[position] for position in self.positions() if nodes[position] != NOWHERE]
+        if self.allowed is not None and not self.allowed[there].all():
+            return False
+        domains = set(view.nodes.label(self.topology_key).codes[there].tolist()) if self.topology_key else ()
+        if len(domains) > 1 or 0 in domains:
+            return False
+        return all(child.keeps_domains(view, nodes) for child in self.children)
+
     def positions(self) -> Iterator[int]:
         yield from self.members
         for child in self.children:

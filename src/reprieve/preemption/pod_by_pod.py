@@ -53,8 +53,8 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
     nodes: list[int] = []
     plans: list[Plan] = []
     refusals: list[NoPlan] = []
-    for pod in demand.pods:
-        if demand.most is not None and len(plans) >= demand.most:
+    for position, pod in enumerate(demand.pods):
+        if _is_spare(demand, position, nodes):
             nodes.append(NOWHERE)
             continue
         alone = _alone(pod, domain, question)
@@ -79,6 +79,14 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
     return joined(domain.name, demand.pods, nodes, plans)
 
 
+def _is_spare(demand: Demand, position: int, nodes: Sequence[int]) -> bool:
+    """Whether those before it that have a node are enough."""
+    if demand.most is None:
+        return False
+    placed = {before for before, node in enumerate(nodes) if node != NOWHERE}
+    return len(placed) >= demand.most if demand.tree is None else not demand.tree.needs(position, placed)
+
+
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
     """Where some pods get room, the reason is not that no unit may be preempted."""
     refusal = earliest(refusals)
@@ -96,6 +104,7 @@ def _alone(pod: int, domain: Domain, question: Question) -> Demand:
         priority=int(question.view.pods.priority[pod]),
         allowed=domain.nodes,
         topology_key="",
+        tree=None,
         nominated=(),
     )
 

@@ -175,6 +175,7 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
             demand_settled(state, key, now)
         case NotYet(text, pods, arriving, flaw):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
+            state.queue.gate(key)  # also while its other pods are being bound
             if arriving:
                 state.late_gangs.begin(key, now)
             if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
@@ -218,16 +219,19 @@ def group_changed(state: State, namespace: str, name: str, now: float) -> Iterat
 
 
 def _groups_changed(state: State, groups: Iterable[GroupKey], now: float) -> Iterator[Effect]:
-    """Their pods may be part of another demand now: in another tree, or in none."""
+    """Their pods may be part of another demand now: in another tree, or in none.
+
+    What is said of pods that run may be what others of their tree wait for.
+    """
     demands: dict[DemandKey, bool] = {}  # whether pods were moved from it or to it
     for group in groups:
         for known in filter(None, map(state.world.pod, state.world.groups.members(group))):
             target = pod_target(known.pod)
             left, key = state.ledger.parts.get(target), state.demand_of(known.pod)
-            if left is None or not left.kind.is_of_groups:
+            if not key.kind.is_of_groups or (left is not None and not left.kind.is_of_groups):
                 continue
             demands.setdefault(key, False)
-            if left != key:
+            if left is not None and left != key:
                 demands.update({left: True, key: True})
                 state.ledger.parts.join(target, key)
                 move_nomination(state, target, left, now)

@@ -90,5 +90,8 @@ def still_feasible(context: DecisionContext, handover: Handover, joined: Collect
         nodes[position[pod]] = view.nodes.rows[name]
     if not context.demand.is_met_by(nodes):
         return False  # more pods are needed than when it was made
+    tree = context.demand.tree
+    if tree is not None and not tree.keeps_domains(view, nodes):
+        return False  # a label has changed, or pods of it have started elsewhere
     placement = Placement(tuple(nodes), tuple(position[pod] for pod, _ in handover.places))
     return holds(context.demand, placement, view, context.profile)

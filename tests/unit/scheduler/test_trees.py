@@ -116,6 +116,25 @@ def test_a_group_grows_although_another_has_lost_pods() -> None:
     assert "a-2" in cluster.comes_true().places()
 
 
+def test_a_tree_is_looked_at_again_if_a_group_of_which_all_pods_run_needs_fewer() -> None:
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 2}), a_group("a", 9, 2, parent="tree")]
+    pods = [a_member("a-0", "a", priority=9, on="n0"), a_member("b-0", "b", priority=9)]
+    cluster = served(a_node("n0"), *groups, a_group("b", 9, 1, parent="tree"), *pods)
+    assert cluster.comes_true().places().keys() == {"a-0"}
+    cluster.show(later(a_group("a", 9, 1, parent="tree")))
+    assert cluster.comes_true().places().keys() == {"a-0", "b-0"}
+
+
+def test_a_pod_that_lacks_others_joins_while_the_rest_of_its_tree_is_bound() -> None:
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 1}), a_group("a", 9, 1, parent="tree")]
+    first = a_member("a-0", "a", priority=9)
+    cluster = served(a_node("n0"), *groups, a_group("b", 9, 2, parent="tree"), first)
+    cluster.outcomes()
+    cluster.show(a_member("b-0", "b", priority=9))
+    cluster.show(a_member("b-1", "b", priority=9))
+    assert cluster.comes_true().places().keys() == {"a-0", "b-0", "b-1"}
+
+
 def test_a_group_that_joins_a_tree_that_runs_starts_as_one() -> None:
     started = [a_member(f"a-{i}", "a", cpu="1", priority=9, on="n0") for i in range(2)]
     leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
