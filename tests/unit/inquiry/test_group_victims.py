@@ -25,7 +25,7 @@ from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.inquiry.asking_why import NOW, cluster_of
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-STEADY = {"class": "steady", "namespaces": ["default"]}
+STEADY: dict[str, object] = {"class": "steady", "namespaces": ["default"]}
 TRAIN = GroupLine(priority=5, annotations={ANNOTATION: "steady"})
 
 
