@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, islice
 
 import numpy as np
@@ -178,12 +179,12 @@ def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator
     near = set(np.flatnonzero(used[question.view.where]).tolist())
     close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
-    members = SparedMembers.of(plan, question) if plan.spared else None
+    members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in islice(chain(close, others), MOST_SPARED):
         is_near = not near.isdisjoint(unit.pods)
         because = _why_spared(unit, plan, going, is_near=is_near)
-        if because == _FITS_BESIDE and members is not None:
-            because = members.why_spared(unit) or because
+        if because == _FITS_BESIDE and question.view.pods.groups[unit.pods[0]] is not None:
+            because = members().why_spared(unit) or because
         yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 

@@ -18,13 +18,12 @@ from reprieve.scheduler.decision import Because
 class SparedMembers:
     plan: Plan
     question: Question
-    gangs: GangSlack
+    gangs: GangSlack | None  # None: groups have no say in it
 
     @classmethod
-    def of(cls, plan: Plan, question: Question) -> "SparedMembers | None":
-        """None if groups have no say in it."""
+    def of(cls, plan: Plan, question: Question) -> "SparedMembers":
         if not question.policy.units(question.view).minds_gangs:
-            return None
+            return cls(plan, question, None)
         single = [u.pods[0] for u in (*plan.victims, *plan.spared) if u.kind is UnitKind.POD]
         pods = np.zeros(len(question.view.pods), np.bool_)
         pods[single] = True
@@ -32,7 +31,7 @@ class SparedMembers:
 
     def why_spared(self, unit: Unit) -> Because | None:
         """None if it is not for its group."""
-        if unit.kind is not UnitKind.POD or self._group(unit) is None:
+        if self.gangs is None or self._group(unit) is None:
             return None
         victims = self.plan.victims
         if self.gangs.starved([*victims, unit]) > self.gangs.starved(victims):
