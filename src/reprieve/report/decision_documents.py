@@ -98,6 +98,8 @@ class _Plan(_Document, frozen=True):
     victims: int = 0
     highest_priority: int | None = None
     beyond_budgets: int = 0
+    units: tuple[str, ...] = ()
+    unit_count: int = 0
     cost: dict[str, int | None] | None = None
     bound: dict[str, int | None] = {}
     proved: bool = False
@@ -119,6 +121,7 @@ class _Refused(_Document, frozen=True):
     nodes: int = 0
     excluded_by: _Because = _Because()
     eviction_may_help: bool = False
+    examples: tuple[str, ...] = ()
 
 
 class _Miss(_Document, frozen=True):
@@ -289,12 +292,12 @@ def _loser(node: _Node) -> Loser:
     if plan.cost is not None:
         quality = PlanQuality(_values(plan.cost), _values(plan.bound), proved=plan.proved, effort=0)
     cost = plan.victims, plan.highest_priority, plan.beyond_budgets
-    return Loser(node.name, *cost, _because(node.lost_by), quality=quality)
+    return Loser(node.name, *cost, _because(node.lost_by), plan.units, quality, plan.unit_count)
 
 
 def _finding(found: _Refused) -> Finding:
     reason = reason_of(found.excluded_by.code, found.excluded_by.text)
-    return Finding(reason, found.nodes, found.eviction_may_help)
+    return Finding(reason, found.nodes, found.eviction_may_help, found.examples)
 
 
 def _miss(found: _Miss | None) -> Miss | None:

@@ -388,7 +388,7 @@ def own_priority_json(own: int | None) -> Json:
 
 def _loser_json(loser: Loser) -> Json:
     plan: Json = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
-    plan |= loser_quality_json(loser.quality)
+    plan |= {"units": list(loser.units), "unitCount": loser.unit_count, **loser_quality_json(loser.quality)}
     return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
 
 
@@ -404,7 +404,12 @@ _OF_LOSERS = ("cost", "bound", "proved", "gap")
 
 def _finding_json(finding: Finding) -> Json:
     because = {"code": str(finding.reason.code), "text": finding.reason.text}
-    return {"nodes": finding.nodes, "excludedBy": because, "evictionMayHelp": finding.curable}
+    return {
+        "nodes": finding.nodes,
+        "excludedBy": because,
+        "evictionMayHelp": finding.curable,
+        "examples": list(finding.examples),
+    }
 
 
 def _miss_json(miss: Miss | None) -> Json | None:

@@ -63,7 +63,7 @@ from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
-from reprieve.scheduler.set_aside import SchedulerFailure, target_of
+from reprieve.scheduler.set_aside import SchedulerFailure, failure_text, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.status_reporter import is_of_all_pods
@@ -152,8 +152,7 @@ class Scheduler:
         if target is None or aside is None:
             raise error
         state.failures.append(SchedulerFailure(target, error, aside.until))
-        text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
-        return state.reporter.warn(target, text)
+        return state.reporter.warn(target, failure_text(error))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state
