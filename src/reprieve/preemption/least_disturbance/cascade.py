@@ -85,7 +85,8 @@ class _Remaining:
         found = {FITS: self._fill(kind, self._left, count, others)}
         count -= found[FITS]
         if count:
-            left = self._left + self._picture.freed(unit.priority)
+            own = unit.priority if unit.scheduling is None else unit.scheduling
+            left = self._left + self._picture.freed(own)
             found[PREEMPTS] = self._fill(kind, left, count, others)
             found[NOWHERE_TO_GO] = count - found[PREEMPTS]
         return found
@@ -104,7 +105,7 @@ class _Classes:
     """Units in columns: each kind of pod is looked at once for each priority, and not for each unit."""
 
     def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
-        self._picture, self._priority = picture, units.priority[numbers]
+        self._picture, self._priority = picture, units.scheduling[numbers]
         pods = units.pods_of(numbers)
         place_of = np.full(len(units.priority), NOWHERE)
         place_of[numbers] = np.arange(len(numbers))

@@ -120,7 +120,7 @@ class RoomsInReach:
         """``price``: the costs of units (numbers)."""
         self._question, self._takeable, self._reach, self._target = question, takeable, reach, target
         self._price = price
-        self.order = question.policy.disturbance
+        self.order = price(np.zeros(0, np.int64)).order
         self.below = cache(self._below)
 
     @property
