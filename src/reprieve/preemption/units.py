@@ -174,13 +174,15 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
     members = groups.codes != 0
     if not members.any():
         return alone
-    facts = [_facts(view.groups, key) for key in groups.things]
+    # Codes of groups that are gone may be as many as those in use.
+    present, codes = np.unique(groups.codes, return_inverse=True)
+    facts = [_facts(view.groups, groups.things[code]) for code in present.tolist()]
     names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
     numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
     wholes = {fact.whole: fact for fact in facts if fact.whole}
-    known = np.array([fact.known for fact in facts])[groups.codes]
-    said = np.array([fact.priority for fact in facts])[groups.codes]
-    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[groups.codes]
+    known = np.array([fact.known for fact in facts])[codes]
+    said = np.array([fact.priority for fact in facts])[codes]
+    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[codes]
     of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(names), np.inf)])
