@@ -72,7 +72,7 @@ PIN = .venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest -
 lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARGS=--upgrade
 	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7
-	@$(PIN) --extra dev $(ARGS) -o requirements-dev.lock pyproject.toml
+	@$(PIN) --extra dev --extra dask $(ARGS) -o requirements-dev.lock pyproject.toml
 	@# Running needs less: no tools, but the build backend.
 	@echo setuptools | $(PIN) --upgrade --constraint requirements-dev.lock -o requirements.lock pyproject.toml -
 

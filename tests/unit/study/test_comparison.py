@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reprieve.assembly.studies import KeptCells, ProcessPool, played, studied
+from reprieve.assembly.studies import Cell, KeptCells, played, studied
+from reprieve.assembly.study_workers import ProcessPool
 from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
 from reprieve.study.job import Job
@@ -74,7 +75,7 @@ def test_equal_policies_never_disagree(tmp_path: Path) -> None:
 
 def test_the_same_digest_in_another_process(tmp_path: Path) -> None:
     here = msgspec.json.decode(played(toy(2), BREAKS, 0))
-    ((_, _, there),) = ProcessPool(1).results(toy(2), [(BREAKS, 0)])
+    ((_, there),) = ProcessPool(1).results(toy(2), [(BREAKS, 0)])
     assert msgspec.json.decode(there) == here
 
 
@@ -128,16 +129,12 @@ def head(*policies: str) -> StudyHead:
 
 
 class InThisProcess:
-    def results(
-        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
-    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
-        for one, seed in cells:
-            yield one, seed, played(content, one, seed)
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
+        for cell in cells:
+            yield cell, played(content, *cell)
 
 
 class NoWorkers:
-    def results(
-        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
-    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
         assert not cells
         return iter(())
