@@ -102,16 +102,20 @@ class Simulation:
 
     def _settle(self, now: float) -> None:
         """Everything happens that is due. The scheduler observes also without events: a time may be over."""
-        self._cluster.advance(now)
-        events = self._cluster.taken() + self._answered()
+        events = self._happened(now)
         if not events and not self._wakes_by(now):
             return  # only a controller noticed something
         while True:
             self._observe(events, now)
-            self._cluster.advance(now)
-            events = self._cluster.taken() + self._answered()
-            if not events and not self._decide_some(now):
-                return
+            events = self._happened(now)
+            if not events:
+                if not self._decide_some(now):
+                    return
+                events = self._happened(now)
+
+    def _happened(self, now: float) -> list[Event]:
+        self._cluster.advance(now)
+        return self._cluster.taken() + self._answered()
 
     def _next_time(self, now: float) -> float | None:
         """None if nothing will ever happen again."""
