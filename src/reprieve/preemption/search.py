@@ -96,9 +96,13 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         if len(ranks) >= question.most and prospect.at_least > ranks[question.most - 1]:
             break
         plan = prospect.plan(question, takeable)
-        if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
-            plans.append(plan)
-            insort(ranks, rank(plan, question.ranking))
+        if plan is None or (plan.broken and question.policy.breaks_no_budget):
+            continue
+        its_rank = rank(plan, question.ranking)
+        if its_rank in ranks:
+            continue  # a domain of one node, which has its name: the node by itself has the same plan
+        plans.append(plan)
+        insort(ranks, its_rank)
     return plans
 
 

@@ -10,7 +10,6 @@ from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
@@ -66,7 +65,7 @@ def _priorities(state: State, view: Snapshot, pods: Ints) -> Ints:
             continue
         same = codes == code
         demand = state.ledger.parts[target_at(view, int(pods[same.argmax()]))]
-        if demand.kind is DemandKind.GROUP:
+        if demand.kind.is_of_groups:
             found[same] = priority_of(state.world, demand, state.settings.group_rules)
     return found
 
@@ -105,6 +104,7 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
     return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _not_leaving(view: Snapshot, victims: Mask) -> Ints:
+def _not_leaving(view: Snapshot, victims: Ints) -> Ints:
     """Victims whose deletion the cluster does not show yet."""
-    return np.flatnonzero(victims & (view.where != NOWHERE) & ~view.pods.terminating)
+    staying: Mask = (view.where[victims] != NOWHERE) & ~view.pods.terminating[victims]
+    return victims[staying]
