@@ -14,7 +14,8 @@ from reprieve.study.report import (
 
 FOOTNOTE = (
     "Means over seeds, with 95 % intervals. A difference is that of the same seeds; a star marks one whose "
-    "interval does not contain 0, from five seeds on. A seed is a trace of its own."
+    "interval does not contain 0, from five seeds on. Each interval stands alone: of twenty metrics that are "
+    "equal, one gets a star by chance."
 )
 WAITING_NOTE = (
     "From an arrival or an eviction until the pod, or the minimum of the gang, runs. Percentiles are means "
