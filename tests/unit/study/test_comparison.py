@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reprieve.assembly.studies import Cell, KeptCells, played, studied
+from reprieve.assembly.studies import Cell, KeptCells, StudyError, played, studied
 from reprieve.assembly.study_workers import ProcessPool
 from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
@@ -61,6 +61,16 @@ def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda done, expected: again.append((done, expected)))
     assert studied(toy(4), [KEEPS, BREAKS], (0, 1, 2), cells, NoWorkers()) == results
     assert again == [(6, 6)]
+
+
+def test_a_study_that_is_cut_off_goes_on(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    with pytest.raises(StudyError):
+        studied(toy(1), [KEEPS, BREAKS], (0,), cells, CutOff())
+    workers = InThisProcess()
+    found = studied(toy(1), [KEEPS, BREAKS], (0,), cells, workers)
+    assert workers.played == [(BREAKS, 0)]
+    assert [*found] == ["keeps", "breaks"]
 
 
 def test_equal_policies_never_disagree(tmp_path: Path) -> None:
@@ -129,9 +139,19 @@ def head(*policies: str) -> StudyHead:
 
 
 class InThisProcess:
+    def __init__(self) -> None:
+        self.played: list[Cell] = []
+
     def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
         for cell in cells:
+            self.played.append(cell)
             yield cell, played(content, *cell)
+
+
+class CutOff:
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
+        yield cells[0], played(content, *cells[0])
+        raise StudyError("cut off")
 
 
 class NoWorkers:
