@@ -48,6 +48,29 @@ def test_groups_in_a_circle_have_an_end_and_hidden_units_have_no_pods(blank: Pag
     assert call(blank, "picture.js", f"(m) => m.podsOfUnit({picture}, 'Pod/')") == []
 
 
+def test_what_waits_is_gathered_by_tree(blank: Page) -> None:
+    """Also if the outermost group is not known, or groups are in each other."""
+    groups = """new Map([["t/lead", {key: "t/lead", parent: "CompositePodGroup t/job"}],
+        ["t/work", {key: "t/work", parent: "CompositePodGroup t/mid"}],
+        ["CompositePodGroup t/mid", {key: "CompositePodGroup t/mid", parent: "CompositePodGroup t/job"}],
+        ["t/odd", {key: "t/odd", parent: "CompositePodGroup t/a"}],
+        ["CompositePodGroup t/a", {key: "CompositePodGroup t/a", parent: "CompositePodGroup t/a"}],
+        ["t/flat", {key: "t/flat", parent: null}]])"""
+    pods = ["lead", "work", "work", "odd", "flat"]
+    pending = [
+        {"uid": str(i), "key": f"t/{name}-{i}", "group": f"t/{name}", "priority": 9, "reason": name}
+        for i, name in enumerate(pods)
+    ]
+    waiting = json.dumps([{**pod, "nominated": None} for pod in pending])
+    body = f"(m) => m.waiting({{ groups: {groups}, pending: new Set({waiting}) }})"
+    found = [(one["key"], len(one["pods"]), one["parts"]) for one in call(blank, "pending.js", body)]
+    assert found == [
+        ("CompositePodGroup t/job", 3, [["t/lead", 1], ["t/work", 2]]),
+        ("CompositePodGroup t/a", 1, [["t/odd", 1]]),
+        ("t/flat", 1, []),
+    ]
+
+
 def test_priorities_are_spread_over_the_levels(blank: Page) -> None:
     def levels(priorities: list[int]) -> list[int]:
         found: list[int] = call(

@@ -227,9 +227,9 @@ class _Api:
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         questions = await self._questions(request, can=self.parts.head.can.why)
-        asked = WhyQuestion(*(request.query.get(name, "") for name in ("pod", "group", "decision")))
-        if sum(map(bool, (asked.pod, asked.group, asked.decision))) != 1:
-            raise PageRefusedError("expected one of ?pod=NAMESPACE/NAME, ?group=NAMESPACE/NAME, ?decision=ID")
+        asked = WhyQuestion(*(request.query.get(name, "") for name in ("pod", "group", "tree", "decision")))
+        if sum(map(bool, (asked.pod, asked.group, asked.tree, asked.decision))) != 1:
+            raise PageRefusedError("expected one of ?pod=, ?group= or ?tree=NAMESPACE/NAME, or ?decision=ID")
         at = _moment(request)
         async with self._turn:
             return _json(await questions.why(asked, at))

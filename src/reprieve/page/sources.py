@@ -46,10 +46,11 @@ class FrameSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WhyQuestion:
-    """One of them is not empty. ``pod`` and ``group``: NAMESPACE/NAME."""
+    """One of them is not empty. All but ``decision`` are NAMESPACE/NAME; ``tree``: a CompositePodGroup."""
 
     pod: str = ""
     group: str = ""
+    tree: str = ""
     decision: str = ""
 
 

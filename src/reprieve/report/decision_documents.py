@@ -64,6 +64,8 @@ class _Resource(_Document, frozen=True):
 class _Growth(_Document, frozen=True):
     node: str = ""
     resources: dict[str, _Resource] = {}
+    beside: tuple[str, ...] = ()
+    others: int = 0
 
 
 class _Victim(_Document, frozen=True):
@@ -323,7 +325,7 @@ def _growth(found: _Growth | None) -> Growth | None:
     resources = tuple(
         (name, _amount(name, one.has), _amount(name, one.wants)) for name, one in found.resources.items()
     )
-    return Growth(found.node, resources)
+    return Growth(found.node, resources, found.beside, found.others)
 
 
 def _amount(resource: str, text: str | None) -> int:

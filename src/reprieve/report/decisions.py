@@ -91,6 +91,11 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.growth is not None and decision.growth.others:
+        others = counted(decision.growth.others, "other member")
+        first = listed(decision.growth.beside, _PODS_SHOWN)
+        names = f": {first}" if decision.growth.others == len(decision.growth.beside) else ""
+        yield TextLine(f"Decided in one go with {others} of its gang{names}.")
     if decision.unproved is not None:
         claim = "it needs these victims" if room.pods else "it does not fit"
         yield TextLine(f"That {claim} is {decision.unproved.text}.")
@@ -344,7 +349,8 @@ def _growth_json(growth: Growth | None) -> Json | None:
         name: {"has": amount(name, has), "wants": amount(name, wants)}
         for name, has, wants in growth.resources
     }
-    return {"node": growth.node, "resources": resources}
+    beside = {"beside": list(growth.beside), "others": growth.others} if growth.others else {}
+    return {"node": growth.node, "resources": resources, **beside}
 
 
 def _victim_json(victim: Victim) -> Json:

@@ -83,6 +83,7 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         findings=tuple(map(_finding, decision.findings)),
         miss=_miss(decision.miss),
         eviction=_eviction(shown.eviction),
+        growth=replace(decision.growth, beside=()) if decision.growth is not None else None,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.formatting import counted
+from reprieve.model.objects import CompositePodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
@@ -466,6 +467,7 @@ def _handover(
         victim_nodes=NodesOfPods(victim_nodes(plan, view)),
         price=decision.preemption,
         groups=GroupsOfPods(_groups_of(state, plan, view)),
+        trees=tuple(dict(_trees_of(state, plan, view)).items()),
         priority=decision.priority,
         excess=tuple(sorted(excess.items())),
         paid=paid,
@@ -532,6 +534,17 @@ def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Targe
         key = view.pods.groups[row]
         if key is not None and (group := state.world.groups.group(key)) is not None:
             yield target_at(view, row), group_target(group)
+
+
+def _trees_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
+    """PodGroups that are preempted with the tree around them, and the kind and name of that."""
+    for unit in plan.victims:
+        kind, _, name = unit.name.split("/")
+        if kind != CompositePodGroup.__name__:
+            continue
+        keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})
+        for group in filter(None, map(state.world.groups.group, keys)):
+            yield group_target(group), f"{kind} {name}"
 
 
 # --- the record ----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ MOST_SPARED = 20
 MOST_VICTIMS = 100
 MOST_UNITS = 5  # of a plan that lost
 MOST_LIMITED = 20
+MOST_BESIDE = 20
 _NODES_NAMED = 5  # in a sentence; more are counted
 
 
@@ -180,6 +181,10 @@ class Growth:
 
     node: str
     resources: tuple[tuple[str, int, int], ...]  # name, what it has, what it wants, in the resource's unit
+    # Other members of its gang that grow and were decided in the same go, each counting on the victims of the
+    # ones before: the first of them by name, and how many there are.
+    beside: tuple[str, ...] = ()
+    others: int = 0
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ import { Client, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
 import { Following } from "./following.js";
-import { membersOf, Picture, podsOfUnit, unitOf } from "./picture.js";
+import { Picture, kindAndName, membersOf, podsOfUnit, rootOf, unitOf } from "./picture.js";
 import { showNumbers } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { theme } from "./theme.js";
@@ -224,7 +224,7 @@ class Page {
     const pod = this.#shown.pods.get(uid);
     if (pod === undefined) return setText(by("announcements"), "This pod is gone.");
     by("panel-why").propose("pod", pod.key);
-    if (pod.group !== null) return this.#chooseGroup(pod.group, pod);
+    if (pod.group !== null) return this.#chooseGroup(rootOf(this.#shown, pod.group), pod);
     this.#emphasize(`Pod ${shownKey(pod.key, pod.uid)}, priority ${pod.priority}.`, { members: [uid] });
     if (pod.node !== null) this.#map.pin(pod.node);
   }
@@ -232,8 +232,9 @@ class Page {
   #chooseGroup(key, chosen = null) {
     const pods = membersOf(this.#shown, key);
     const nodes = new Set(pods.map(({ node }) => node).filter(Boolean));
-    if (chosen === null) by("panel-why").propose("group", key);
-    this.#emphasize(`Group ${key}: ${plural(pods.length, "pod")} on ${plural(nodes.size, "node")}.`, { members: pods.map(({ uid }) => uid) });
+    const { isTree, name } = kindAndName(key);
+    if (chosen === null) by("panel-why").propose(isTree ? "tree" : "group", name);
+    this.#emphasize(`${isTree ? "Tree" : "Group"} ${name}: ${plural(pods.length, "pod")} on ${plural(nodes.size, "node")}.`, { members: pods.map(({ uid }) => uid) });
     if (chosen?.node) this.#map.pin(chosen.node);
   }
 

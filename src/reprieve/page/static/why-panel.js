@@ -4,7 +4,7 @@ import { sentenceOf } from "./client.js";
 import { copyButton } from "./clipboard.js";
 import { h, tell } from "./dom.js";
 
-const KINDS = { pod: "Pod", group: "PodGroup", decision: "Decision" };
+const KINDS = { pod: "Pod", group: "PodGroup", tree: "CompositePodGroup", decision: "Decision" };
 const SOURCES = { WhatIf: "what-if now", Object: "cluster now", Event: "event", Condition: "condition", Decision: "decision" };
 const DECISION = /\bd-[0-9a-f]+\b/;
 
