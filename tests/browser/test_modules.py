@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +70,14 @@ def test_what_waits_is_gathered_by_tree(blank: Page) -> None:
         ("CompositePodGroup t/a", 1, [["t/odd", 1]]),
         ("t/flat", 1, []),
     ]
+
+
+def test_words_of_a_command_stay_words(blank: Page) -> None:
+    """Names in a snapshot of unknown origin may be anything, and commands are pasted into a shell."""
+    words = ["pod/web-0", "d-12ab", "x; rm -rf /", "it's $(x)", "", "`x`"]
+    quoted = call(blank, "clipboard.js", f"(m) => {json.dumps(words)}.map(m.quoted)")
+    assert shlex.split(" ".join(quoted)) == words
+    assert quoted[:2] == words[:2]
 
 
 def test_priorities_are_spread_over_the_levels(blank: Page) -> None:

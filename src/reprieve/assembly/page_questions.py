@@ -32,6 +32,7 @@ from reprieve.runtime.recent_decisions import KeptDecision
 OF_THE_CLUSTER = PolicyChoice()
 _ALTERNATIVES = 5  # plans that were not chosen, as the command shows by default
 _WHERE = "the manifests"
+_MOST_BYTES = 4 << 20  # of manifests, with every alias written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class ClusterQuestions:
         return await asyncio.to_thread(_exposure, namespace, cluster)
 
     async def whatif(self, manifests: bytes, at: float | None) -> Json:
-        asked = tuple(manifests_in(manifests))
+        asked = await asyncio.to_thread(manifests_in, manifests)
         cluster = await self.read(at)
         return await asyncio.to_thread(_whatif, asked, cluster)
 
@@ -115,14 +116,16 @@ def _exposure(namespace: str, cluster: AskedCluster) -> Json:
 # --- what-if -------------------------------------------------------------------------------------
 
 
-def manifests_in(text: bytes) -> Iterator[Manifest]:
-    """Raises PageRefusedError."""
-    found = parse_objects(text, _WHERE)
+def manifests_in(text: bytes) -> tuple[Manifest, ...]:
+    """May take long. Raises PageRefusedError."""
+    found = parse_objects(text, _WHERE, _MOST_BYTES)
     if found.problems:
         raise PageRefusedError("; ".join(found.problems))
-    for thing, document in zip(found.objects, found.documents, strict=True):
-        where = _WHERE if len(found.objects) == 1 else f"{_WHERE}, document {document}"
-        yield Manifest(parsed(thing), where)
+    several = len(found.objects) > 1
+    return tuple(
+        Manifest(parsed(thing), f"{_WHERE}, document {document}" if several else _WHERE)
+        for thing, document in zip(found.objects, found.documents, strict=True)
+    )
 
 
 def _whatif(manifests: tuple[Manifest, ...], cluster: AskedCluster) -> Json:

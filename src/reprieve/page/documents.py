@@ -16,7 +16,7 @@ from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of
-from reprieve.report.decisions import decision_lines
+from reprieve.report.decisions import decision_lines, own_priority_json
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.decision import Decision, Loser, Outcome, PlanQuality, Preemption, Spared, Victim
@@ -266,7 +266,7 @@ def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_ge
         "spared": [_spared(spared) for spared in room.spared],
         "otherPlans": [_other_plan(loser) for loser in room.losers],
         "refusedNodes": [
-            {"reason": finding.reason.text, "count": finding.nodes, "examples": []}
+            {"reason": finding.reason.text, "count": finding.nodes, "examples": list(finding.examples)}
             for finding in decision.findings
         ],
         "text": "\n".join(line.text for line in decision_lines(decision)),
@@ -294,6 +294,7 @@ def _victim(victim: Victim, picture: Picture) -> Json:
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
+        **own_priority_json(victim.own_priority),
         "group": None if alone else victim.unit.partition("/")[2] or None,
         "state": now.state if now is not None and now.uid == victim.pod.uid else None,
         "budgets": list(victim.budgets),
@@ -316,6 +317,7 @@ def _other_plan(loser: Loser) -> Json:
         "nodes": [loser.domain],
         "pods": loser.pods,
         "victims": list(loser.units),
+        "units": max(loser.unit_count, len(loser.units)),
         "criterion": loser.lost_by.code,
         "text": f"{loser.lost_by.text}: {counted(loser.pods, 'pod')}, {highest}, "
         f"budgets exceeded by {loser.broken}",
@@ -329,9 +331,9 @@ def _cost(quality: PlanQuality | None) -> Json | None:
 
 def _command(decision: Decision) -> str:
     """Of a demand that waits, later decisions take the place of this one."""
+    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
     demand = decision.demand
     if decision.outcome is Outcome.PREEMPTS or not demand.name:
-        return f"reprieve why {decision.id}"
-    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
+        return f"reprieve why {quote(decision.id)}"
     asked = f"{demand.kind.lower()}/{demand.name}"
     return f"reprieve why {quote(asked)} -n {quote(demand.namespace)}"

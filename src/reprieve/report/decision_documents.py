@@ -74,6 +74,7 @@ class _Victim(_Document, frozen=True):
     name: str | None = None
     node: str = ""
     priority: int = 0
+    scheduling_priority: int | None = None
     unit: str = "Pod"
     breaks_budget: str | None = None
     because: _Because = _Because()
@@ -89,6 +90,7 @@ class _Spared(_Document, frozen=True):
     unit: str = "Pod"
     pods: int = 1
     priority: int = 0
+    scheduling_priority: int | None = None
     because: _Because = _Because()
 
 
@@ -96,6 +98,8 @@ class _Plan(_Document, frozen=True):
     victims: int = 0
     highest_priority: int | None = None
     beyond_budgets: int = 0
+    units: tuple[str, ...] = ()
+    unit_count: int = 0
     cost: dict[str, int | None] | None = None
     bound: dict[str, int | None] = {}
     proved: bool = False
@@ -117,6 +121,7 @@ class _Refused(_Document, frozen=True):
     nodes: int = 0
     excluded_by: _Because = _Because()
     eviction_may_help: bool = False
+    examples: tuple[str, ...] = ()
 
 
 class _Miss(_Document, frozen=True):
@@ -227,7 +232,7 @@ def _preemption(found: _Decision) -> Preemption:
         ceiling=found.ceiling,
         victims=tuple(map(_victim, found.victims)),
         pods=found.victim_pods,
-        spared=tuple(Spared(_unit(s.unit), s.pods, s.priority, _because(s.because)) for s in found.spared),
+        spared=tuple(map(_spared, found.spared)),
         units_spared=found.spared_units,
         exceeded=tuple(Exceeded(b.name or "", b.disruptions_allowed, b.evictions) for b in found.budgets),
         broken=found.beyond_budgets,
@@ -267,7 +272,13 @@ def _victim(found: _Victim) -> Victim:
     pod = Target("Pod", found.namespace or "", found.name or "", found.uid)
     unit = f"Pod/{pod.namespace}/{pod.name}" if found.unit == "Pod" and pod.name else _unit(found.unit)
     budgets = (found.breaks_budget,) if found.breaks_budget is not None else ()
-    return Victim(pod, found.node, found.priority, unit, budgets, _because(found.because))
+    because, own = _because(found.because), found.scheduling_priority
+    return Victim(pod, found.node, found.priority, unit, budgets, because, own)
+
+
+def _spared(found: _Spared) -> Spared:
+    because, own = _because(found.because), found.scheduling_priority
+    return Spared(_unit(found.unit), found.pods, found.priority, because, own)
 
 
 def _unit(unit: str) -> str:
@@ -281,12 +292,12 @@ def _loser(node: _Node) -> Loser:
     if plan.cost is not None:
         quality = PlanQuality(_values(plan.cost), _values(plan.bound), proved=plan.proved, effort=0)
     cost = plan.victims, plan.highest_priority, plan.beyond_budgets
-    return Loser(node.name, *cost, _because(node.lost_by), quality=quality)
+    return Loser(node.name, *cost, _because(node.lost_by), plan.units, quality, plan.unit_count)
 
 
 def _finding(found: _Refused) -> Finding:
     reason = reason_of(found.excluded_by.code, found.excluded_by.text)
-    return Finding(reason, found.nodes, found.eviction_may_help)
+    return Finding(reason, found.nodes, found.eviction_may_help, found.examples)
 
 
 def _miss(found: _Miss | None) -> Miss | None:

@@ -28,6 +28,7 @@ from reprieve.scheduler.decision import (
     Victim,
     VictimsOnward,
     preempting_text,
+    priority_text,
 )
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -206,11 +207,13 @@ def _victim_row(victim: Victim) -> list[str]:
     alone = victim.unit.startswith("Pod/")
     name = f"{victim.pod.namespace}/{victim.pod.name}" if victim.pod.name else _name(victim.pod)
     unit = "-" if alone else shown_unit(victim.unit)
-    return [name, victim.node, str(victim.priority), unit, victim.because.text]
+    priority = priority_text(victim.priority, victim.own_priority)
+    return [name, victim.node, priority, unit, victim.because.text]
 
 
 def _spared_row(spared: Spared) -> list[str]:
-    return [shown_unit(spared.unit), str(spared.pods), str(spared.priority), spared.because.text]
+    priority = priority_text(spared.priority, spared.own_priority)
+    return [shown_unit(spared.unit), str(spared.pods), priority, spared.because.text]
 
 
 def _loser_row(loser: Loser) -> list[str]:
@@ -360,6 +363,7 @@ def _victim_json(victim: Victim) -> Json:
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
+        **own_priority_json(victim.own_priority),
         "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit.rstrip("/"),
         "breaksBudget": victim.budgets[0] if victim.budgets else None,
         "because": _because_json(victim.because),
@@ -372,13 +376,19 @@ def _spared_json(spared: Spared) -> Json:
         "unit": spared.unit.rstrip("/"),
         "pods": spared.pods,
         "priority": spared.priority,
+        **own_priority_json(spared.own_priority),
         "because": because,
     }
 
 
+def own_priority_json(own: int | None) -> Json:
+    """Where a group has another priority as a victim than the one with which it was scheduled."""
+    return {} if own is None else {"schedulingPriority": own}
+
+
 def _loser_json(loser: Loser) -> Json:
     plan: Json = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
-    plan |= loser_quality_json(loser.quality)
+    plan |= {"units": list(loser.units), "unitCount": loser.unit_count, **loser_quality_json(loser.quality)}
     return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
 
 
@@ -394,7 +404,12 @@ _OF_LOSERS = ("cost", "bound", "proved", "gap")
 
 def _finding_json(finding: Finding) -> Json:
     because = {"code": str(finding.reason.code), "text": finding.reason.text}
-    return {"nodes": finding.nodes, "excludedBy": because, "evictionMayHelp": finding.curable}
+    return {
+        "nodes": finding.nodes,
+        "excludedBy": because,
+        "evictionMayHelp": finding.curable,
+        "examples": list(finding.examples),
+    }
 
 
 def _miss_json(miss: Miss | None) -> Json | None:

@@ -55,7 +55,7 @@ from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
-from reprieve.scheduler.set_aside import SchedulerFailure
+from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 from reprieve.scheduler.toleration_changes import orphans
@@ -94,7 +94,7 @@ def is_refused_as_before(state: State, requester: Requester, now: float) -> bool
 
 def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
     """An exception ended the decision: what was begun is taken back, and the demand is set aside."""
-    text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
+    text = failure_text(error)
     effects = list(call_off(state, requester.key, EndReason.SCHEDULER_FAILED, now))
     targets = [pod_target(pod.pod) for pod in requester.pods]
     for pod in targets:
@@ -317,7 +317,7 @@ def _refused(
 ) -> Decision:
     return replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -444,7 +444,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     return replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         preemption=price,
         unproved=unproved_by(context.demand.effort),
     )

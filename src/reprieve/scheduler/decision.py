@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
+import numpy as np
+
+from reprieve.model.columns import Ints
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
+from reprieve.model.nodes import Nodes
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.rejection_codes import Reason
@@ -26,7 +30,8 @@ MOST_REASONS = 20
 MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
-MOST_UNITS = 5  # of a plan that lost
+MOST_UNITS = 20  # of a plan that lost
+MOST_EXAMPLES = 5  # nodes that are named for a reason
 MOST_LIMITED = 20
 MOST_BESIDE = 20
 _NODES_NAMED = 5  # in a sentence; more are counted
@@ -57,6 +62,7 @@ class Finding:
     reason: Reason
     nodes: int
     curable: bool
+    examples: tuple[str, ...] = ()  # the first of these nodes by name
 
 
 # --- room that is made ---------------------------------------------------------------------------
@@ -66,10 +72,11 @@ class Finding:
 class Victim:
     pod: Target
     node: str
-    priority: int  # that of what it goes with
+    priority: int  # that of what it goes with, as a victim
     unit: str  # what it goes with; a pod alone is "Pod/…"
     budgets: tuple[str, ...]  # disruption budgets that are exceeded by it and others
     because: Because
+    own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class Spared:
     pods: int
     priority: int
     because: Because
+    own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,7 @@ class Loser:
     lost_by: Because
     units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
     quality: Quality | None = None  # None: not measured
+    unit_count: int = 0  # how many it would have evicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +278,24 @@ def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
     return "d-" + blake2b(repr(named).encode(), digest_size=5).hexdigest()
 
 
-def findings_of(survey: Survey) -> tuple[Finding, ...]:
+def findings_of(survey: Survey, nodes: Nodes) -> tuple[Finding, ...]:
     """Most frequent first; what goes beyond the bound is rare by then."""
     curable = {r.reason: r.curable for r in survey.rejections}
-    found = [Finding(reason, nodes, curable[reason]) for reason, nodes in survey.reasons().items()]
-    return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
+    refused = {reason: rows for reason, mask in survey.refused().items() if len(rows := np.flatnonzero(mask))}
+    first = sorted(refused, key=lambda reason: (-len(refused[reason]), reason))[:MOST_REASONS]
+    return tuple(
+        Finding(reason, len(refused[reason]), curable[reason], _first_by_name(refused[reason], nodes))
+        for reason in first
+    )
+
+
+def _first_by_name(rows: Ints, nodes: Nodes) -> tuple[str, ...]:
+    """Names, and not rows, decide."""
+    ranks = nodes.rank[rows]
+    if len(rows) > MOST_EXAMPLES:
+        chosen = np.argpartition(ranks, MOST_EXAMPLES)[:MOST_EXAMPLES]
+        rows, ranks = rows[chosen], ranks[chosen]
+    return tuple(nodes.names[row] for row in rows[np.argsort(ranks)].tolist())
 
 
 def unproved_by(effort: Effort) -> Because | None:
@@ -306,6 +328,11 @@ def improving_text(decision: Decision) -> str:
         f"the first plan evicts {counted(room.pods, 'pod')}" if room is not None else "there is no plan yet"
     )
     return f"a better plan is searched for before any pod is evicted: {first} (decision {decision.id})"
+
+
+def priority_text(priority: int, own: int | None) -> str:
+    """The priority of a victim, and the one with which it was scheduled, where that is another."""
+    return str(priority) if own is None else f"{priority} (own {own})"
 
 
 def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:

@@ -10,7 +10,7 @@ import "./scrubber.js";
 import "./search.js";
 import "./why-panel.js";
 import "./whatif-panel.js";
-import { Client, sentenceOf, takeToken } from "./client.js";
+import { Client, keepToken, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
 import { Following } from "./following.js";
@@ -123,8 +123,19 @@ class Page {
 
   #ended(sentence) {
     this.#connection("ended", sentence);
-    by("banner").replaceChildren(h("span", {},
-      `No access: ${sentence}. Open the address that the command printed: it has a new token. What you see stays as it was.`));
+    const stays = this.#live === null ? "" : " What you see stays as it was.";
+    const field = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
+    by("banner").replaceChildren(
+      h("span", {}, `No access: ${sentence}. Open the address that the command printed, which has a token, or type one of the cluster's.${stays}`),
+      h("form", { onsubmit: (event) => { event.preventDefault(); this.#enter(field.value.trim()); } },
+        h("label", { for: "token" }, "Token"), field, h("button", { type: "submit" }, "Use")));
+  }
+
+  #enter(token) {
+    keepToken(token, sessionStorage);
+    this.#client.use(token);
+    this.#connection("connecting", null);
+    this.#following.run();
   }
 
   // --- what is on the screen ---
