@@ -238,12 +238,14 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
     members = groups.codes != 0
     if not members.any():
         return alone
-    facts = [_facts(view, permitted, key) for key in groups.things]
+    # Codes of groups that are gone may be as many as those in use.
+    present, codes = np.unique(groups.codes, return_inverse=True)
+    facts = [_facts(view, permitted, groups.things[code]) for code in present.tolist()]
     names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
     numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
     wholes = {fact.whole: fact for fact in facts if fact.whole}
-    known = np.array([fact.known for fact in facts])[groups.codes]
-    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[groups.codes]
+    known = np.array([fact.known for fact in facts])[codes]
+    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[codes]
     of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(names), np.inf)])
@@ -251,7 +253,7 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
 
     def column(of_group: Callable[[_Facts], int]) -> Ints:
         """[unit] the priority that groups say."""
-        said = np.array([of_group(fact) for fact in facts])[groups.codes]
+        said = np.array([of_group(fact) for fact in facts])[codes]
         of_wholes = [of_group(wholes[name]) for name in names]
         return np.concatenate([np.where(known, said, alone.priority), of_wholes]).astype(np.int64)
 
