@@ -7,12 +7,11 @@ import pytest
 from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import CrowdedRoom, crowded_room
 from tests.reference.demands import tree_demand
-from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
+from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, finite, least_cost, world_of
 from tests.reference.tree_fits import keeps_its_word
 
@@ -58,19 +57,19 @@ def test_no_other_search_disturbs_less(seed: int, all_are_needed: bool) -> None:
     view = build([decoded(thing) for thing in (*room.objects, *room.members)]).snapshot
     rows = [view.pods.rows["default", member["metadata"]["name"]] for member in room.members]
     world, demand = world_of(room.objects, room.members, room.needed), tree_demand(view, rows)
-    found = {name: plan_by(by(DEFAULT_ORDER, policy), view, demand) for name, policy in SEARCHES.items()}
+    found = {name: plan_by(by(USUAL_ORDER, policy), view, demand) for name, policy in SEARCHES.items()}
     ours = found["LeastDisturbance"]
     if not isinstance(ours, Plan):
         assert all(isinstance(other, NoPlan) or other is None for other in found.values())
         return
     assert keeps_its_word(view, {pod: node for pod, node in ours.places if node != NOWHERE})
     assert ours.quality is not None
-    cost = cost_of(world, victims_of(view, ours), DEFAULT_ORDER)
+    cost = cost_of(world, victims_of(view, ours), USUAL_ORDER)
     assert tuple(finite(value) for _, value in ours.quality.cost) == cost
     for other in found.values():
-        assert not isinstance(other, Plan) or cost <= cost_of(world, victims_of(view, other), DEFAULT_ORDER)
+        assert not isinstance(other, Plan) or cost <= cost_of(world, victims_of(view, other), USUAL_ORDER)
     if all_are_needed:
-        assert not ours.quality.proved or cost == least_cost(world, DEFAULT_ORDER)
+        assert not ours.quality.proved or cost == least_cost(world, USUAL_ORDER)
     elif demand.needed < len(rows):
         assert not ours.quality.proved
         assert not ours.quality.bound

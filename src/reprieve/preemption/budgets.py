@@ -120,6 +120,10 @@ class Accounts:
                 charged[i] = charged.get(i, 0) + pods
         return charged
 
+    @property
+    def width(self) -> int:
+        return len(self.stocks)
+
     def allowances(self) -> Ints:
         return np.array(self.allowed, np.int64)
 

@@ -6,10 +6,9 @@ plans wins, is not known here.
 
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -27,15 +26,26 @@ from reprieve.preemption.budgets import (
     InOrder,
     Joint,
 )
-from reprieve.preemption.gangs import spare_pods, starved
-from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
+from reprieve.preemption.least_disturbance.cascade import Cascades
+from reprieve.preemption.least_disturbance.costs import (
+    Costs,
+    Disturbance,
+    ceiling_of,
+    costs_of,
+    lasting,
+    priority_leads,
+)
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import Reach, model_of, reach_of
+from reprieve.preemption.least_disturbance.model_of_question import (
+    Reach,
+    RoomsInReach,
+    model_of,
+    reach_of,
+)
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -76,7 +86,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return planning.by_ceiling(placement)
     if question.demand.tree is not None:
         return _less_disturbing_tree(planning, placement)
-    if (known := planning.as_remembered()) is not None:
+    if (known := planning.as_remembered(placement)) is not None:
         return known
     return planning.less_disturbing(placement, planning.by_ceiling(placement))
 
@@ -85,7 +95,9 @@ def _less_disturbing_tree(planning: "Planning", placement: Placement) -> Plan:
     """The model knows gangs: the pods that are placed, and the domains of their groups, stay as they are."""
     if (places := planning.remembered_places()) is not None:
         choice = planning.choice_of(places)
-        known = planning.with_demand(choice.gang).as_remembered()
+        gang = planning.with_demand(choice.gang)
+        anywhere = gang.place(planning.local)
+        known = gang.as_remembered(anywhere) if anywhere is not None else None
         if known is not None:
             return planning.widened(known, choice)
     plan = planning.by_ceiling(placement)
@@ -123,41 +135,44 @@ class Planning:
     def by_ceiling(self, placement: Placement) -> Plan:
         plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
+        ends_gangs = plan.starved > 0
         plan = self.or_as_the_rival(plan, placement)
-        plan = self.kinder_to_gangs(plan, placement) if plan.starved else plan
+        plan = self.kinder_to_gangs(plan, placement) if ends_gangs or plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, usual, simple = self.question, plan, self.spare(placement, self.local)
-        ceiling = self._ceiling((usual, simple))
-        reach = reach_of(question, self.takeable, self.domain.nodes, ceiling)
-        costs = self._costs(reach, (*usual.victims, *simple.victims))
-        plan = min(usual, simple, key=lambda one: costs.of(one.victims))
+        question, usual = self.question, plan
+        reach = reach_of(question, self.takeable, self.domain.nodes, self._ceiling(usual))
+        prices = _Prices(question, self.takeable, reach, usual.victims)
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, reach, target, costs)
+        rooms = RoomsInReach(question, self.takeable, reach, target, prices.of)
         deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
         asked = len(deferral.rooms)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(plan, model, effort)
+        found, model, other = self._sought(plan, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        if other is not None:
-            strict = question.policy.breaks_no_budget
-            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
+        plans = [plan, *([other] if other is not None else ())]
+        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
+        if not (found.proved or (found.awaited and priority_leads(rooms.order))):
+            plans.append(self.spare(placement, self.local))
+        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
+        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
-        for room, highest in deferral.rooms[asked : asked + 1]:
+        for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, ceiling, highest, target, room, spent)
+            remembered = Remembered(*named, quality, highest, target, spent)
             deferral.noted[self.domain.name] = remembered
         return replace(plan, quality=quality)
 
-    def as_remembered(self) -> Plan | None:
+    def as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, or if it costs more now: then it is searched anew.
+        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
+        lost grows by the time between the decisions, for all plans alike, and is no reason.
         """
         question, deferral = self.question, self.question.policy.deferral or Deferral(0.0)
         first = deferral.earlier.get(self.domain.name)
@@ -165,20 +180,28 @@ class Planning:
             return None
         answers = [one for one in deferral.answers if one.units is not None]
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
-        reach = reach_of(question, self.takeable, self.domain.nodes, first.reach)
-        costs = self._costs(reach, [unit for unit in self.local if unit.name in names])
-        model = model_of(question, self.takeable, reach, first.target, costs).below(first.solved)
+        reach = reach_of(question, self.takeable, self.domain.nodes, first.solved)
+        named = [unit for unit in self.local if unit.name in names]
+        prices = _Prices(question, self.takeable, reach, named)
+        model = model_of(question, self.takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, self.takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
         again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
         plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
-        plan = min(plans, key=lambda one: costs.of(one.victims), default=None)
-        if plan is None or (cost := costs.of(plan.victims)) > first.cost:
+        if not plans:
             return None
         before = question.demand.effort.spent
-        known = deferral.known_of(room.fingerprint, first, question.demand.effort)
+        known = deferral.known_of(room, first, question.demand.effort)
+        simple = None if known.proved else self.spare(placement, self.local)
+        if simple is not None and not (strict and simple.broken):
+            plans.append(simple)
+        costs = prices.of_victims(plans)
+        plan = min(plans, key=lambda one: costs.of(one.victims))
+        cost = costs.of(plan.victims)
+        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
+            return None
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
@@ -229,46 +252,32 @@ class Planning:
         there = [(member, node) for member, node in found if member is not None and node is not None]
         return there if len(there) == len(found) else None
 
-    def _ceiling(self, plans: Iterable[Plan]) -> float:
-        """No plan that evicts units above this priority is better than the best of these."""
-        strict, order = self.question.policy.breaks_no_budget, self.question.policy.disturbance
-        usable = (plan for plan in plans if not (strict and plan.broken))
-        return min(
-            (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
-        )
-
-    def _costs(self, reach: Reach, others: Iterable[Unit]) -> Costs:
-        """Of the units in reach, and of others."""
-        question, takeable = self.question, self.takeable
-        wanted = np.zeros(len(takeable.units.priority), np.bool_)
-        wanted[reach.units] = True
-        wanted[[unit.number for unit in others]] = True
-        costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
-        if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work(wanted))
-        if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, np.flatnonzero(wanted)))
-        return costs
+    def _ceiling(self, plan: Plan) -> float:
+        """No plan that evicts units above this priority is better than this one."""
+        policy = self.question.policy
+        if policy.breaks_no_budget and plan.broken:
+            return math.inf
+        return ceiling_of(policy.disturbance, self.takeable.accounts, plan.victims)
 
     def _sought(
-        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
+        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
     ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in the model, and the plan that it makes.
+        """What is found in one of the models, which one, and the plan that it makes.
 
         Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
         longer, and something else is sought.
         """
-        known = self._solution(plan, model)
+        model, start = begun(rooms, partial(self._solution, plan))
         improve = self.question.policy.improving(self.takeable.units)
-        found = least_disturbing(model, known, effort, improve)
+        found = least_disturbing(model, start, effort, improve)
         other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None or found.best is None or found.best == known:
+        if other is not None or found.best is None or found.best == self._solution(plan, model):
             return found, model, other
-        model = model.without_success(found.best.units)
+        barred = rooms.below(math.inf).without_success(found.best.units)
         if not retries:
-            return found, model, None
+            return found, barred, None
         # Without effort, a first plan is all that can be found.
-        return self._sought(plan, model, effort, retries - 1 if effort.spent < effort.units else 0)
+        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
@@ -344,31 +353,39 @@ class Planning:
     def kinder_to_gangs(self, plan: Plan, placement: Placement) -> Plan:
         """Other units may do just as well, and leave no gang with too few pods.
 
-        Pods that gangs need are put back before all others: in the order of importance, and the smallest
-        first, for a large pod may leave no room for another that its gang needs as much.
+        Pods that gangs need are put back before all others: in the order of importance, and if gangs still
+        have too few, the smallest first, for a large pod may leave no room for another that is needed, too.
         """
         requests = self.question.view.pods.requests
-        by_size = sorted(self.local, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
-        for order in (self.local, by_size):
-            left = self._not_needed_by_gangs(placement, order)
+        near = self._in_the_way(placement)
+        for by_size in (False, True):
+            if by_size:
+                near = sorted(near, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
+            left = self._not_needed_by_gangs(placement, near)
             if self.question.policy.search is SearchMode.UPSTREAM:
                 other = self.spare(placement, left)
             else:
                 other = self.below_ceiling(placement, left)
             plan = min(plan, other, key=self._rank)
+            if not other.starved:
+                break
         return plan
 
-    def _not_needed_by_gangs(self, placement: Placement, order: Iterable[Unit]) -> list[Unit]:
+    def _in_the_way(self, placement: Placement) -> Sequence[Unit]:
+        """The units that may have to go: all others can stay, whatever the demand needs."""
+        if not counts_room(self.question.demand):
+            return self.local
+        near = self.takeable.units.with_any(self._used(placement) | self.takeable.matter).tolist()
+        return [unit for unit in self.local if near[unit.number]]
+
+    def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> list[Unit]:
         """The units without those that can stay so that gangs keep as many pods as they need."""
-        view, test, kept = self.question.view, self._trial(placement, self.local), set[int]()
-        pods = [pod for unit in self.local for pod in unit.pods]
-        spare, going = spare_pods(view, pods), Counter(view.pods.groups[pod] for pod in pods)
+        gangs, test, kept = self.takeable.gangs, self._trial(placement, self.local), set[int]()
+        tally = gangs.tally(order) if gangs is not None else None
         for unit in order:
-            members = Counter(view.pods.groups[pod] for pod in unit.pods)
-            needed = any(gang in spare and going[gang] > spare[gang] for gang in members if gang is not None)
-            if needed and test.put_back(unit):
+            if tally is not None and tally.needs(unit) and test.put_back(unit):
                 kept.add(unit.number)
-                going.subtract(members)
+                tally.stays(unit)
         return [unit for unit in self.local if unit.number not in kept]
 
     def or_elsewhere(self, plan: Plan) -> Plan:
@@ -428,12 +445,6 @@ class Planning:
                 price[node] += len(unit.pods) / len(there)
         return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
 
-    def _starved(self, victims: Iterable[Unit]) -> int:
-        """Gangs that the plan leaves with too few pods, if that counts for the demand."""
-        if not self.question.demand.spares_gangs:
-            return 0
-        return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
-
     def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
         """The lowest priority such that the demand fits with no unit above it gone."""
         ceilings = sorted({unit.priority for unit in left})
@@ -482,7 +493,7 @@ class Planning:
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
-            starved=self._starved(victims),
+            starved=self.takeable.gangs.starved(victims) if self.takeable.gangs is not None else 0,
         )
 
     def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
@@ -493,12 +504,18 @@ class Planning:
         question, units = self.question, self.takeable.units
         if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
             return taken
-        used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-        used[[node for node in placement.nodes if node != NOWHERE]] = True
-        pods = used[question.view.where] | self.takeable.matter
+        pods = self._used(placement) | self.takeable.matter
         pods[self.takeable.accounts.pods] = True
         at_risk = units.with_any(pods).tolist()
         return [unit for unit in taken if at_risk[unit.number]]
+
+    def _used(self, placement: Placement) -> Mask:
+        """[pod] whether it runs on a node in use."""
+        view = self.question.view
+        used = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for nowhere
+        used[[node for node in placement.nodes if node != NOWHERE]] = True
+        on_used: Mask = used[view.where]
+        return on_used
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
@@ -512,6 +529,40 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+class _Prices:
+    """What units cost, as far as it was asked: of many units, few are."""
+
+    def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
+        """``reach``: the units of which costs may be asked. Of others, all is known at once."""
+        self._takeable, self._order = takeable, question.policy.disturbance
+        self._cascades = Cascades(question, takeable.units)
+        numbers = np.array([unit.number for unit in others], np.int64)
+        self._expected, self._known = (np.zeros(len(takeable.units.priority), np.bool_) for _ in range(2))
+        self._expected[reach.units], self._expected[numbers] = True, True
+        self.costs = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
+        self.of(numbers)
+
+    def of_victims(self, plans: Iterable[Plan]) -> Costs:
+        return self.of(np.array([unit.number for plan in plans for unit in plan.victims], np.int64))
+
+    def of(self, numbers: Ints) -> Costs:
+        """With what is known of these units, too."""
+        new, takeable, costs = np.unique(numbers[~self._known[numbers]]), self._takeable, self.costs
+        if not self._expected[new].all():
+            self._expected[new] = True
+            wider = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
+            costs = replace(wider, cascade=costs.cascade, lost_work=costs.lost_work)
+        self._known[new] = True
+        if len(new) and takeable.lost_work is not None:
+            wanted = np.zeros_like(self._known)
+            wanted[new] = True
+            costs = replace(costs, lost_work=costs.lost_work + takeable.lost_work(wanted))
+        if len(new) and Disturbance.CASCADE in costs.order:
+            costs = replace(costs, cascade=costs.cascade + self._cascades.of(new))
+        self.costs = costs
+        return costs
 
 
 def least_short(freed: Ints, choose: Choose) -> Choose:

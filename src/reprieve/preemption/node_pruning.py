@@ -7,7 +7,7 @@ so is the plan. Which criteria there are, and in which order, is not known here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.demand import Ask, Constraint
@@ -23,6 +23,7 @@ from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
+    Needed,
     NodeOutcome,
     differ,
     first_to_last,
@@ -30,12 +31,14 @@ from reprieve.preemption.node_reprieve import (
     reprieved,
     reprieved_in_turn,
     slots_of,
+    smallest_first,
+    starving,
 )
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import OFFSET, Candidates, Criterion, Rank, fewest_budgets_broken, rank
-from reprieve.preemption.tenants import Tenants, asked, charges_of, tenants_on
+from reprieve.preemption.tenants import TenantCharges, Tenants, asked, charges_of, tenants_on
 from reprieve.preemption.units import Units
 
 UNKNOWN: Rank = ()  # less than the rank of any plan
@@ -98,7 +101,8 @@ def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) ->
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
             )
-            plans.append(plan)
+            starved = takeable.gangs.starved(plan.victims) if takeable.gangs is not None else 0
+            plans.append(replace(plan, starved=starved))
     return plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, question.policy.ranking))
 
 
@@ -126,14 +130,15 @@ def outlook(question: Question, takeable: Takeable) -> Outlook:
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
-    clear, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
-    outcomes = _outcomes(clear, left[:, clear.nodes], question, takeable)
-    unknown = tenants.on(~_mask(clear.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
+    clear_tenants, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
+    clear = _Clear.of(clear_tenants, left[:, clear_tenants.nodes], takeable)
+    outcomes = _outcomes(clear, question)
+    unknown = tenants.on(~_mask(clear_tenants.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
     return Outlook(
-        exact=tuple(_exact(clear, units, outcome) for outcome in outcomes),
+        exact=tuple(map(clear.candidates, outcomes)),
         bounded=_bounded(unknown, left[:, unknown.nodes], takeable),
         by_room=~unclear,
-        tenants=clear,
+        tenants=clear_tenants,
         outcomes=outcomes,
     )
 
@@ -167,28 +172,104 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _outcomes(
-    tenants: Tenants, left: Ints, question: Question, takeable: Takeable
-) -> tuple[NodeOutcome, ...]:
-    """Which tenants are reprieved by our own order; and by kube-scheduler's, where that is another."""
-    units, policy, rival = takeable.units, question.policy, takeable.rival
-    charges = charges_of(tenants, units, takeable.accounts)
-    ours = reprieved(tenants, charges, left, units.priority[tenants.units])
-    otherwise = _ranked_otherwise(tenants, takeable)
-    contested = charges.in_danger | otherwise
+def _outcomes(clear: "_Clear", question: Question) -> tuple[NodeOutcome, ...]:
+    """Which tenants are reprieved by our own order; by kube-scheduler's, where that is another; and by orders
+    that spare gangs, where our own does not."""
+    policy, tenants, charges, ours = question.policy, clear.tenants, clear.charges, clear.by_importance()
+    contested = charges.in_danger | _ranked_otherwise(tenants, clear.takeable)
     is_known = ~charges.beyond & (not question.demand.spares_gangs)
     if policy.search is SearchMode.UPSTREAM:
         return (ours.on(is_known & ~contested).without_ceiling(),)
     if policy.budgets is BudgetCounting.UPSTREAM:
         is_known &= ~contested
-    if rival is None or not (is_known & contested).any():
-        return (ours.on(is_known),)
-    theirs = charges_of(tenants, units, rival.accounts)
-    is_known &= ~contested | ~(theirs.beyond | _charged_twice(tenants, units, rival.accounts))
-    place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
-    order = first_to_last_in_order(tenants, theirs, place)
-    tried = is_known & contested & differ(tenants, order, first_to_last(tenants, charges))
-    return ours.on(is_known), reprieved_in_turn(tenants, charges, left, order).on(tried)
+    is_known, theirs = clear.as_the_rival(is_known, contested)
+    ends_gangs = clear.starved(ours) > 0
+    for other in theirs:
+        # A plan that is kinder to gangs is looked for if one of theirs wins and ends some; here, it may lose.
+        worse = other.nodes[clear.starved(other) > 0]
+        is_known = is_known & (ends_gangs | ~_mask(worse, len(tenants.nodes)))
+    theirs = tuple(other.on(is_known[other.nodes]) for other in theirs)
+    return ours.on(is_known), *theirs, *clear.sparing_gangs(is_known & ends_gangs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clear:
+    """Nodes where nothing but room, ports, budgets and gangs matters."""
+
+    tenants: Tenants
+    left: Ints  # [requested resource, node] if the demand came and no tenant went
+    takeable: Takeable
+    charges: TenantCharges
+    gangs: TenantCharges | None
+
+    @classmethod
+    def of(cls, tenants: Tenants, left: Ints, takeable: Takeable) -> "_Clear":
+        units, gangs = takeable.units, takeable.gangs
+        charges = charges_of(tenants, units, takeable.accounts)
+        return cls(
+            tenants, left, takeable, charges, charges_of(tenants, units, gangs) if gangs is not None else None
+        )
+
+    def by_importance(self, needed: Needed | None = None) -> NodeOutcome:
+        priority = self.takeable.units.priority[self.tenants.units]
+        return reprieved(self.tenants, self.charges, self.left, priority, needed)
+
+    def starved(self, outcome: NodeOutcome) -> Ints:
+        """[node of the outcome] how many gangs have too few pods left."""
+        if self.gangs is None:
+            return np.zeros(len(outcome.nodes), np.int64)
+        return starving(self.tenants, self.gangs, outcome)
+
+    def as_the_rival(self, is_known: Mask, contested: Mask) -> tuple[Mask, tuple[NodeOutcome, ...]]:
+        """On which nodes plans are still known, and which tenants kube-scheduler's order reprieves there."""
+        tenants, units, rival = self.tenants, self.takeable.units, self.takeable.rival
+        if rival is None or not (is_known & contested).any():
+            return is_known, ()
+        theirs = charges_of(tenants, units, rival.accounts)
+        unclear = theirs.beyond | _charged_twice(tenants, units, rival.accounts)
+        is_known = is_known & (~contested | ~unclear)
+        otherwise = _ranked_otherwise(tenants, self.takeable)
+        place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
+        order = first_to_last_in_order(tenants, theirs, place)
+        tried = is_known & contested & differ(tenants, order, first_to_last(tenants, self.charges))
+        return is_known, (reprieved_in_turn(tenants, self.charges, self.left, order).on(tried),)
+
+    def sparing_gangs(self, where: Mask) -> Iterator[NodeOutcome]:
+        """With the pods that gangs need put back first: the most important, or the smallest if that is not
+        enough for all gangs."""
+        tenants, order = self.tenants, slots_of(self.tenants)
+        for by_size in (False, True):
+            if self.gangs is None or not where.any():
+                return
+            order = smallest_first(tenants, _sizes(self.takeable.units)) if by_size else order
+            outcome = self.by_importance(Needed(self.gangs, order)).on(where)
+            yield outcome
+            where = _mask(outcome.nodes[self.starved(outcome) > 0], len(where))
+
+    def candidates(self, outcome: NodeOutcome) -> Candidates:
+        units, count = self.takeable.units, outcome.victims.sum(axis=0)
+        unit = self.tenants.units[:, outcome.nodes]
+        return Candidates(
+            nodes=self.tenants.nodes[outcome.nodes],
+            priority=units.priority[unit],
+            size=units.size[unit],
+            start=units.start[unit],
+            possible=outcome.victims,
+            certain=outcome.victims,
+            fewest=count,
+            ceiling=np.full(len(count), -np.inf),
+            within_budgets=count - outcome.broken,
+            cheaper=units.cheaper[unit],
+            cheaper_to_delete=units.cheaper_to_delete[unit],
+            starved=self.starved(outcome),
+        )
+
+
+def _sizes(units: Units) -> Ints:
+    """[resource, unit] what its pods request, wherever they are."""
+    running = np.flatnonzero(units.of_pod != NOWHERE)
+    requests = units.view.pods.requests[:, running]
+    return sums_by_node(requests, units.of_pod[running], len(units.priority))
 
 
 def _ranked_otherwise(tenants: Tenants, takeable: Takeable) -> Mask:
@@ -206,21 +287,6 @@ def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:
     twice[accounts.pods[1:][accounts.pods[1:] == accounts.pods[:-1]]] = True
     found: Mask = np.logical_or.reduce(tenants.there & units.with_any(twice)[tenants.units], axis=0)
     return found
-
-
-def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
-    unit, count = tenants.units[:, outcome.nodes], outcome.victims.sum(axis=0)
-    return Candidates(
-        nodes=tenants.nodes[outcome.nodes],
-        priority=units.priority[unit],
-        size=units.size[unit],
-        start=units.start[unit],
-        possible=outcome.victims,
-        certain=outcome.victims,
-        fewest=count,
-        ceiling=np.full(len(count), -np.inf),
-        within_budgets=count - outcome.broken,
-    )
 
 
 def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
@@ -243,6 +309,9 @@ def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
         within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
+        cheaper=units.cheaper[unit],
+        cheaper_to_delete=units.cheaper_to_delete[unit],
+        starved=np.zeros(len(tenants.nodes), np.int64),
     )
 
 

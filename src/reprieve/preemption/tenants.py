@@ -5,6 +5,7 @@ them are evicted is not known here.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Ask
-from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.units import Units
 
 _MOST_CHARGES = 16  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
@@ -90,9 +90,27 @@ def asked(ask: Ask) -> list[int]:
 # --- budgets -------------------------------------------------------------------------------------
 
 
+class Charging(Protocol):
+    """What evictions are charged to: budgets, or gangs that can lose so many pods."""
+
+    @property
+    def width(self) -> int:
+        """How many there are."""
+
+    @property
+    def pods(self) -> Ints:
+        """Rows, one for each that the pod is charged to."""
+
+    @property
+    def paying(self) -> Ints:
+        """And which that is."""
+
+    def allowances(self) -> Ints: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TenantCharges:
-    """What the budgets are charged with if tenants go. Each node has accounts of its own.
+    """What budgets, or gangs, are charged with if tenants go. Each node has accounts of its own.
 
     A unit that goes takes its pods on other nodes along, and they are charged too.
     """
@@ -131,8 +149,8 @@ class TenantCharges:
         return sums
 
 
-def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> TenantCharges:
-    width, shape = len(accounts.stocks), tenants.table.shape
+def charges_of(tenants: Tenants, units: Units, accounts: Charging) -> TenantCharges:
+    width, shape = accounts.width, tenants.table.shape
     if not width:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))

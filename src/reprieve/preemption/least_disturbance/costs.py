@@ -22,6 +22,7 @@ class Disturbance(StrEnum):
 
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
+    DISRUPTION_COST = "DisruptionCost"
     PODS_STOPPED = "PodsStopped"
     WORKLOADS_ENDED = "WorkloadsEnded"
     CASCADE = "Cascade"
@@ -32,6 +33,7 @@ class Disturbance(StrEnum):
 DEFAULT_ORDER = (
     Disturbance.BUDGETS_BROKEN,
     Disturbance.HIGHEST_PRIORITY,
+    Disturbance.DISRUPTION_COST,
     Disturbance.PODS_STOPPED,
     Disturbance.WORKLOADS_ENDED,
     Disturbance.CASCADE,
@@ -74,6 +76,7 @@ class Costs:
         measured: dict[Disturbance, float] = {
             Disturbance.BUDGETS_BROKEN: Joint(self.accounts, ()).broken(victims),
             Disturbance.HIGHEST_PRIORITY: max((unit.priority for unit in victims), default=-math.inf),
+            Disturbance.DISRUPTION_COST: sum(unit.cheaper for unit in victims),
             Disturbance.PODS_STOPPED: pods + sum(idle for _, idle in starved),
             Disturbance.WORKLOADS_ENDED: int(self.ended[numbers].sum()) + len(starved),
             Disturbance.CASCADE: int(self.cascade[numbers].sum()),
@@ -87,6 +90,8 @@ class Costs:
         match criterion:
             case Disturbance.PODS | Disturbance.PODS_STOPPED:
                 return units.size
+            case Disturbance.DISRUPTION_COST:
+                return units.cheaper
             case Disturbance.WORKLOADS_ENDED:
                 return self.ended
             case Disturbance.CASCADE:
@@ -97,15 +102,25 @@ class Costs:
                 return np.zeros(len(units.priority), np.int64)
 
 
+def lasting(order: Sequence[Disturbance], cost: Cost) -> Cost:
+    """The criteria before lost work, which grows with time; those after it decide only where it ties."""
+    return cost[: order.index(Disturbance.LOST_WORK)] if Disturbance.LOST_WORK in order else cost
+
+
+def priority_leads(order: Sequence[Disturbance]) -> bool:
+    """Whether nothing but budgets comes before the priority, as for ``PriorityCeiling``."""
+    if Disturbance.HIGHEST_PRIORITY not in order:
+        return False
+    return {*order[: order.index(Disturbance.HIGHEST_PRIORITY)]} <= {Disturbance.BUDGETS_BROKEN}
+
+
 def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequence[Unit]) -> float:
     """No plan with a victim above this priority is better than one that evicts these.
 
     For if it costs nothing by the criteria that come before the priority, none is better by them.
     """
-    if Disturbance.HIGHEST_PRIORITY not in order:
-        return math.inf
-    before = set(order[: order.index(Disturbance.HIGHEST_PRIORITY)])
-    if before - {Disturbance.BUDGETS_BROKEN} or (before and Joint(accounts, ()).broken(victims)):
+    breaks = order[0] is Disturbance.BUDGETS_BROKEN and Joint(accounts, ()).broken(victims)
+    if breaks or not priority_leads(order):
         return math.inf
     return max((unit.priority for unit in victims), default=-math.inf)
 
@@ -113,6 +128,8 @@ def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequen
 def costs_of(units: Units, wanted: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
     """``wanted``: the units whose costs may be asked."""
     none = np.zeros(len(units.priority), np.int64)
+    if units.members is None:  # then it is the same for all plans, and need not be told
+        order = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
     return Costs(order, accounts, _gangs(units, wanted), _ended(units, wanted), none, none)
 
 
@@ -121,9 +138,8 @@ def _ended(units: Units, wanted: Mask) -> Ints:
     ended: Ints = (units.kind != UnitKind.POD).astype(np.int64)
     compiled, pods = units.view.pods.compiled, len(units.view.pods)
     ended[:pods] = 0  # the kind of a pod may say that it ranks as a group
-    for row in np.flatnonzero(wanted[:pods]).tolist():
-        owners = compiled[row].pod.metadata.owner_references
-        ended[row] = not any(owner.controller for owner in owners)
+    rows = np.flatnonzero(wanted[:pods])
+    ended[rows] = [not compiled[row].shape.owner_uid for row in rows.tolist()]
     return ended
 
 
