@@ -288,15 +288,22 @@ class _Choices:
         for _, domain in self.search.domains(group, self.start, nodes):
             inside = self._of_children(group, domain) if group.children else self._of_leaf(group, domain)
             for choice in inside:
-                if self.share.is_spent:
-                    return
                 yield replace(choice, domains={**choice.domains, group: domain})
+            if self.share.is_spent:
+                return
+
+    # Each step of the loops below takes from the share, also one that leads to no choice: the choices of
+    # some groups are tried again for every choice of the others, and there can be exponentially many.
 
     def _of_children(self, group: Branch, nodes: Mask) -> Iterator[_Choice]:
         children = self.search.in_order(group)
         for size in self._sizes(group.needed, len(children)):
             for chosen in combinations(children, size):
+                if not self.share.take():
+                    return
                 yield from self._of_all(chosen, nodes)
+                if self.share.is_spent:
+                    return
 
     def _sizes(self, needed: int, there_are: int) -> range:
         return range(needed, there_are + 1 if self.may_help else min(needed, there_are) + 1)
@@ -314,8 +321,11 @@ class _Choices:
             for members in self._of_members(leaf.members, size):
                 choice = _Choice(members, (nodes,) * len(members))
                 # Others only take room from it, so that what does not fit alone never fits.
-                if not members or self.may_help or self.placed(choice) is not None:
+                is_tried = bool(members) and not self.may_help
+                if self.placed(choice) is not None if is_tried else self.share.take():
                     yield choice
+                if self.share.is_spent:
+                    return
 
     def _of_members(self, members: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
         """So many of the members; those of one shape are interchangeable."""
@@ -344,9 +354,10 @@ class _Choices:
 
 
 def _drawn(kinds: Sequence[tuple[int, ...]], size: int) -> Iterator[tuple[int, ...]]:
+    if size > sum(map(len, kinds)):
+        return  # or it would look for a draw in every subset of the kinds
     if not kinds:
-        if not size:
-            yield ()
+        yield ()
         return
     for count in range(min(size, len(kinds[0])), -1, -1):
         for rest in _drawn(kinds[1:], size - count):
