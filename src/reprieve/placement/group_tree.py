@@ -10,7 +10,7 @@ so does kube-scheduler.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -270,9 +270,13 @@ class _Choice:
     def __bool__(self) -> bool:
         return bool(self.members)
 
-    def __or__(self, other: "_Choice") -> "_Choice":
-        domains = {**self.domains, **other.domains}
-        return _Choice((*self.members, *other.members), (*self.within, *other.within), domains)
+
+def _joined(choices: Sequence[_Choice]) -> _Choice:
+    return _Choice(
+        tuple(chain.from_iterable(choice.members for choice in choices)),
+        tuple(chain.from_iterable(choice.within for choice in choices)),
+        dict(chain.from_iterable(choice.domains.items() for choice in choices)),
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -309,12 +313,22 @@ class _Choices:
         return range(needed, there_are + 1 if self.may_help else min(needed, there_are) + 1)
 
     def _of_all(self, groups: Sequence[Branch], nodes: Mask) -> Iterator[_Choice]:
+        """Each choice of a group with each of those after it. One loop: there can be thousands of groups."""
         if not groups:
             yield _Choice()
             return
-        for first in self.of(groups[0], nodes):
-            for others in self._of_all(groups[1:], nodes):
-                yield first | others
+        chosen, trying = list[_Choice](), [self.of(groups[0], nodes)]
+        while trying:
+            del chosen[len(trying) - 1 :]
+            choice = next(trying[-1], None)
+            if choice is None:
+                trying.pop()
+                continue
+            chosen.append(choice)
+            if len(chosen) == len(groups):
+                yield _joined(chosen)
+            else:
+                trying.append(self.of(groups[len(chosen)], nodes))
 
     def _of_leaf(self, leaf: Branch, nodes: Mask) -> Iterator[_Choice]:
         for size in self._sizes(leaf.needed, len(leaf.members)):
@@ -354,11 +368,27 @@ class _Choices:
 
 
 def _drawn(kinds: Sequence[tuple[int, ...]], size: int) -> Iterator[tuple[int, ...]]:
-    if size > sum(map(len, kinds)):
-        return  # or it would look for a draw in every subset of the kinds
-    if not kinds:
-        yield ()
-        return
-    for count in range(min(size, len(kinds[0])), -1, -1):
-        for rest in _drawn(kinds[1:], size - count):
-            yield (*kinds[0][:count], *rest)
+    """So many of all kinds together, of each kind the first; most of the first kinds come first."""
+    sizes = [len(kind) for kind in kinds]
+    counts: list[int] | None = _filled(sizes, size) if size <= sum(sizes) else None
+    while counts is not None:
+        yield tuple(chain.from_iterable(kind[:count] for kind, count in zip(kinds, counts, strict=True)))
+        counts = _next_counts(sizes, counts)
+
+
+def _next_counts(sizes: Sequence[int], counts: Sequence[int]) -> list[int] | None:
+    """One fewer of the last kind for which the kinds after it can make up."""
+    drawn = room = 0  # of the kinds after it
+    for i in reversed(range(len(sizes))):
+        if counts[i] and drawn < room:
+            return [*counts[:i], counts[i] - 1, *_filled(sizes[i + 1 :], drawn + 1)]
+        drawn, room = drawn + counts[i], room + sizes[i]
+    return None
+
+
+def _filled(sizes: Sequence[int], size: int) -> list[int]:
+    counts = []
+    for most in sizes:
+        counts.append(min(most, size))
+        size -= counts[-1]
+    return counts

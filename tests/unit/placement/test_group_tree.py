@@ -1,5 +1,6 @@
 """Trees of groups that are large, or that do not fit: what their search costs, in counted steps."""
 
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,17 @@ def at_most(steps: int) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
+
+
+@contextmanager
+def few_frames() -> Iterator[None]:
+    """A recursion for each of a few hundred things fails."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 150)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def a_tree(tree: Branch, *things: Node | Pod, units: int = 1000) -> tuple[Demand, Snapshot]:
@@ -76,3 +88,21 @@ def test_draws_that_a_later_group_never_completes_take_effort_too() -> None:
     with at_most(20_000):
         assert isinstance(place_tree(demand, view), Unplaceable)
     assert demand.effort.fell_short
+
+
+# --- no group or shape has a frame of its own ----------------------------------------------------
+
+
+def test_many_children_that_do_not_fit_together() -> None:
+    pods = [member(f"p{i}", cpu="10m") for i in range(200)]
+    demand, view = a_tree(Branch(200, children=leaves(200)), node("n1", "1990m"), *pods, units=10_000)
+    with few_frames():
+        assert isinstance(place_tree(demand, view), Unplaceable)
+
+
+def test_a_leaf_of_many_shapes_that_does_not_fit() -> None:
+    pods = [member(f"p{i}", cpu=f"{1000 + i}m") for i in range(200)]
+    leaf = Branch(200, tuple(range(200)))
+    demand, view = a_tree(Branch(1, children=(leaf,)), node("n1"), *pods, units=10_000)
+    with few_frames():
+        assert isinstance(place_tree(demand, view), Unplaceable)
