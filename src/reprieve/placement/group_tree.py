@@ -18,7 +18,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Branch, Demand, Promised
-from reprieve.placement.domain_reports import fullness, named
+from reprieve.placement.domain_reports import fullness, fullness_of_each, named
 from reprieve.placement.effort import Share
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import rearranged_within
@@ -28,6 +28,7 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 
 _NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
+_TRIES_IN_ORDER = 1_000  # so many domains may be tried in vain however small the effort is
 
 
 def place_tree(
@@ -65,6 +66,7 @@ class _Search:
     promised: Promised
     misses: list[Unplaceable] = field(default_factory=list)
     codes: set[Code] = field(default_factory=set)
+    tries: int = 0  # of domains, in order and in vain
 
     def run(self) -> Placement | Unplaceable:
         demand, everywhere = self.demand, np.ones(len(self.view.nodes), np.bool_)
@@ -86,17 +88,12 @@ class _Search:
     def _meet(self, group: Branch, seated: _Seated, nodes: Mask, *, surplus: bool) -> _Seated | None:
         """With as many pods of the group as it needs, in the domain that gets the fullest; or with more of
         them, in the domain where most fit."""
-        domains = [*self.domains(group, seated, nodes)]
         if not surplus:
             # As many pods come to each domain: the first in which they fit is the best.
-            pods = [self.demand.pods[position] for position in group.positions()]
-            if len(domains) > 1:
-                domains.sort(key=lambda one: -fullness(seated.views[0], one[1], pods))
-            tries = (self._meet_in(group, seated, there, name, surplus=False) for name, there in domains)
-            return next((met for met in tries if met is not None), None)
+            return self._meet_in_fullest(group, seated, nodes)
         found = [
             (domain, there)
-            for name, domain in domains
+            for name, domain in self.domains(group, seated, nodes)
             if (there := self._meet_in(group, seated, domain, name, surplus=surplus)) is not None
         ]
         if len(found) < 2:
@@ -109,7 +106,35 @@ class _Search:
 
         return max(found, key=score)[1]
 
-    def domains(self, group: Branch, seated: _Seated, nodes: Mask) -> Iterator[tuple[str, Mask]]:
+    def _meet_in_fullest(self, group: Branch, seated: _Seated, nodes: Mask) -> _Seated | None:
+        before = len(self.misses)
+        for name, domain in self.domains(group, seated, nodes, fullest_first=True):
+            found = self._meet_in(group, seated, domain, name, surplus=False)
+            if found is not None:
+                return found
+            self._keep_nearest(before)  # there can be as many domains as nodes
+            if self.demand.effort.units and not self._may_go_on():
+                break
+        return None
+
+    def _may_go_on(self) -> bool:
+        """Whether another domain may be tried in order.
+
+        These tries take nothing from the effort, or the order would fail after other searches spent it. But
+        there are hardly more of them than it has units.
+        """
+        self.tries += 1
+        if self.tries < max(self.demand.effort.units, _TRIES_IN_ORDER):
+            return True
+        self.demand.effort.fell_short = True
+        return False
+
+    def _keep_nearest(self, since: int) -> None:
+        self.misses[since:] = sorted(self.misses[since:], key=lambda miss: -miss.placed)[:1]
+
+    def domains(
+        self, group: Branch, seated: _Seated, nodes: Mask, *, fullest_first: bool = False
+    ) -> Iterator[tuple[str, Mask]]:
         """Where the group may be: in one of these. Of equals the first by name is taken."""
         if group in seated.domains:
             yield "", seated.domains[group]
@@ -119,10 +144,17 @@ class _Search:
             yield "", nodes
             return
         column = self.view.nodes.label(group.topology_key)
-        for value in sorted(value for value in column.index if value is not None):
-            domain = nodes & (column.codes == column.index[value])
-            if domain.any():
-                yield value, domain
+        codes = np.unique(column.codes[nodes]).tolist()
+        there = sorted((value, code) for code in codes if (value := column.things[code]) is not None)
+        if fullest_first and len(there) > 1:
+            pods = [self.demand.pods[position] for position in group.positions()]
+            outside = len(column.things)
+            domain_of = np.where(nodes, column.codes, outside)
+            full = fullness_of_each(seated.views[0], domain_of, outside + 1, pods)
+            there.sort(key=lambda one: -full[one[1]])
+        # A mask is made when its domain is tried: most often the first will do.
+        for value, code in there:
+            yield value, nodes & (column.codes == code)
 
     def _meet_in(
         self, group: Branch, seated: _Seated, nodes: Mask, name: str, *, surplus: bool
@@ -290,6 +322,8 @@ class _Choices:
 
     def of(self, group: Branch, nodes: Mask) -> Iterator[_Choice]:
         for _, domain in self.search.domains(group, self.start, nodes):
+            if group.topology_key and not self.share.take():
+                return
             inside = self._of_children(group, domain) if group.children else self._of_leaf(group, domain)
             for choice in inside:
                 yield replace(choice, domains={**choice.domains, group: domain})

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
+from typing import Any
 
+import pytest
+
+from reprieve.model.columns import Mask
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement import group_tree
 from reprieve.placement.demand import Branch, Demand
 from reprieve.placement.group_tree import place_tree
-from reprieve.placement.place import Unplaceable
-from tests.unit.placement.test_gang_search import a_gang, member, near, node
+from reprieve.placement.place import Placement, Unplaceable
+from tests.unit.placement.test_gang_search import HOSTNAME, a_gang, member, near, node
 
 
 @contextmanager
@@ -106,3 +110,51 @@ def test_a_leaf_of_many_shapes_that_does_not_fit() -> None:
     demand, view = a_tree(Branch(1, children=(leaf,)), node("n1"), *pods, units=10_000)
     with few_frames():
         assert isinstance(place_tree(demand, view), Unplaceable)
+
+
+# --- domains of one node each --------------------------------------------------------------------
+
+
+def on_hosts(count: int, needed: int) -> Branch:
+    """Leaves of one pod, each in one host."""
+    return Branch(needed, children=tuple(replace(leaf, topology_key=HOSTNAME) for leaf in leaves(count)))
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The domains of which a mask is made, in turn."""
+    names, domains = list[str](), group_tree._Search.domains
+
+    def noted(*args: Any, **given: Any) -> Iterator[tuple[str, Mask]]:
+        for name, nodes in domains(*args, **given):
+            if name:
+                names.append(name)
+            yield name, nodes
+
+    monkeypatch.setattr(group_tree._Search, "domains", noted)
+    return names
+
+
+def test_the_fullest_domain_is_tried_first_and_of_equals_the_first_by_name(tried: list[str]) -> None:
+    nodes = [node("n4"), node("n3"), node("n2", "8"), node("n1", "8"), node("n5", "2")]
+    pods = [member(f"p{i}", "2") for i in range(4)]
+    demand, view = a_tree(on_hosts(4, needed=4), *nodes, *pods)
+    found = place_tree(demand, view)
+    assert isinstance(found, Placement)
+    assert [view.nodes.names[row] for row in found.nodes] == ["n5", "n3", "n3", "n4"]
+    assert tried[:4] == ["n5", "n5", "n3", "n3"]
+
+
+def test_no_mask_is_made_of_a_domain_that_is_not_tried(tried: list[str]) -> None:
+    nodes, pods = [node(f"n{i}") for i in range(100)], [member(f"p{i}") for i in range(4)]
+    demand, view = a_tree(on_hosts(4, needed=4), *nodes, *pods)
+    assert isinstance(place_tree(demand, view), Placement)
+    assert len(tried) == 4
+
+
+def test_tries_of_domains_have_a_limit(tried: list[str]) -> None:
+    nodes, pods = [node(f"n{i}") for i in range(40)], [member(f"p{i}", "5") for i in range(40)]
+    demand, view = a_tree(on_hosts(40, needed=1), *nodes, *pods, units=100)
+    assert isinstance(place_tree(demand, view), Unplaceable)
+    assert len(tried) < 1_100
+    assert demand.effort.fell_short
