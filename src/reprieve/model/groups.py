@@ -3,9 +3,12 @@
 If the group of a pod is not known, only the pod's own fields count.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, group_of
 
 GroupKey = tuple[str, str]  # namespace, name
@@ -16,10 +19,25 @@ GROUP_KINDS = (PodGroup, CompositePodGroup)
 _DEEPEST = 4  # levels of a tree of groups; Kubernetes allows no more
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupColumns:
+    """What groups say of their pods. A *whole* is a group that is evicted whole or not at all."""
+
+    keys: Sequence[GroupKey | None]  # [key] what was asked about; it may have grown since
+    known: Mask  # [key]
+    priority: Ints  # [key] of the outermost group
+    whole: Ints  # [key] which whole its pods belong to, or -1
+    names: tuple[str, ...]  # [whole] with its kind
+    priority_of_whole: Ints  # [whole]
+    is_composite: Mask  # [whole]
+
+
 @dataclass(frozen=True, slots=True)
 class Groups:
     pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
+    # What was last asked for: a decision asks for one list of keys again and again.
+    _last: dict[str, GroupColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def chain(self, key: GroupKey | None) -> Iterator[tuple[str, Group]]:
         """A pod's group and the known groups around it, from the inside out, each with a name that includes
@@ -60,6 +78,42 @@ class Groups:
         """The outermost group that can only be evicted as a whole."""
         whole = [(name, group) for name, group in self.chain(key) if group.spec.disrupted_whole]
         return whole[-1] if whole else None
+
+    def columns(self, keys: Sequence[GroupKey | None]) -> GroupColumns:
+        """``keys`` only ever grows."""
+        last = self._last.get("")
+        if last is None or last.keys is not keys or len(last.known) != len(keys):
+            last = self._last[""] = _columns(self, keys)
+        return last
+
+
+def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
+    size = len(keys)
+    known, priority, whole = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.full(size, -1)
+    wholes: dict[str, int] = {}
+    priorities, composite = list[int](), list[bool]()
+    for code, key in enumerate(keys):
+        around = [*groups.chain(key)] if key is not None else []
+        if not around:
+            continue
+        outermost = around[-1][1].spec.priority or 0
+        known[code], priority[code] = True, outermost
+        for name, group in reversed(around):
+            if group.spec.disrupted_whole:
+                whole[code] = wholes.setdefault(name, len(wholes))
+                if whole[code] == len(priorities):
+                    priorities.append(outermost)
+                    composite.append(isinstance(group, CompositePodGroup))
+                break
+    return GroupColumns(
+        keys,
+        known,
+        priority,
+        whole,
+        tuple(wholes),
+        np.array(priorities, np.int64),
+        np.array(composite, np.bool_),
+    )
 
 
 def groups_table(objects: Iterable[KubernetesObject]) -> Groups:

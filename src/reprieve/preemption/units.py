@@ -11,8 +11,8 @@ from enum import IntEnum
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.groups import GroupKey, Groups
-from reprieve.model.objects import CompositePodGroup, Record
+from reprieve.model.groups import Groups
+from reprieve.model.objects import Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
 
 
@@ -174,49 +174,23 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
     members = groups.codes != 0
     if not members.any():
         return alone
-    facts = [_facts(view.groups, key) for key in groups.things]
-    names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
-    numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
-    wholes = {fact.whole: fact for fact in facts if fact.whole}
-    known = np.array([fact.known for fact in facts])[groups.codes]
-    said = np.array([fact.priority for fact in facts])[groups.codes]
-    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[groups.codes]
-    of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
+    said = view.groups.columns(groups.things)
+    known, whole = said.known[groups.codes], said.whole[groups.codes]
+    is_whole = (alone.of_pod != NOWHERE) & (whole >= 0)
+    of_pod = np.where(is_whole, whole + len(view.pods), alone.of_pod)
     running = of_pod != NOWHERE
-    start = np.concatenate([alone.start, np.full(len(names), np.inf)])
-    np.minimum.at(start, of_pod[running], alone.start[running])
+    start = np.concatenate([alone.start, np.full(len(said.names), np.inf)])
+    np.minimum.at(start, of_pod[is_whole], alone.start[is_whole])
+    priority = np.where(known, said.priority[groups.codes], alone.priority)
+    kind = np.where(said.is_composite, UnitKind.COMPOSITE, UnitKind.POD_GROUP)
     units = Units(
         view,
         of_pod=of_pod,
-        priority=np.concatenate(
-            [np.where(known, said, alone.priority), [wholes[n].priority for n in names]]
-        ).astype(np.int64),
-        kind=np.concatenate([alone.kind, [wholes[n].kind for n in names]]).astype(np.int64),
+        priority=np.concatenate([priority, said.priority_of_whole]),
+        kind=np.concatenate([alone.kind, kind]),
         start=start,
         size=np.bincount(of_pod[running], minlength=len(start)),
-        group_names=names,
+        group_names=said.names,
         groups=view.groups,
     )
     return units.ranking_members_as_groups() if members_rank_as_groups else units
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a group says of its pods."""
-
-    known: bool = False
-    priority: int = 0
-    whole: str = ""  # the group that they are evicted with, if any
-    kind: UnitKind = UnitKind.POD
-
-
-def _facts(groups: Groups, key: GroupKey | None) -> _Facts:
-    around = [*groups.chain(key)]
-    if not around:
-        return _Facts()
-    priority = around[-1][1].spec.priority or 0
-    whole = next(((name, group) for name, group in reversed(around) if group.spec.disrupted_whole), None)
-    if whole is None:
-        return _Facts(True, priority)
-    kind = UnitKind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else UnitKind.POD_GROUP
-    return _Facts(True, priority, whole[0], kind)
