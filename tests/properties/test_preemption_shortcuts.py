@@ -16,7 +16,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
-from reprieve.preemption.budgets import Joint, accounts
+from reprieve.preemption.budgets import Joint
 from reprieve.preemption.domain_plan import plan_in
 from reprieve.preemption.node_pruning import lower_bounds, outlook, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan
@@ -218,7 +218,7 @@ def test_budgets_are_counted_anew_with_each_that_is_spared(crowd: Crowd, seed: i
     pods = {pod.metadata.name: pod for pod in objects if isinstance(pod, Pod)}
     going = units_of(question)
     random.Random(seed).shuffle(going)
-    counting = Joint(accounts(REPRIEVE.stocks(question.view)), going)
+    counting = Joint(REPRIEVE.accounts(question.view), going)
 
     def plain(units: list[Unit]) -> int:
         return excess(objects, [pods[name] for name in pods_of(question.view, units)])

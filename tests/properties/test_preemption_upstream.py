@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import settings
 
-from reprieve.preemption.budgets import Joint, accounts
+from reprieve.preemption.budgets import Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
@@ -29,7 +29,7 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
     question = question_of(crowd)
     if question is None:
         return None
-    counting = Joint(accounts(REPRIEVE.stocks(question.view)), ())
+    counting = Joint(REPRIEVE.accounts(question.view), ())
     plans = plans_of(replace(question, policy=policy))
     return min((replace(p, broken=counting.broken(p.victims)) for p in plans), key=usual_rank, default=None)
 

@@ -13,7 +13,7 @@ from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
 from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
 from reprieve.model.objects import CompositePodGroup, PodGroup
-from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import Disturbance
@@ -78,7 +78,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
         rules=_rules_of(args, gates),
         search=searches,
-        stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
+        accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),

@@ -15,13 +15,7 @@ import numpy as np
 from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import (
-    Accounts,
-    accounts,
-    as_upstream,
-    stocks,
-    unaffordable,
-)
+from reprieve.preemption.budgets import Accounts, as_upstream, unaffordable
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.least_disturbance.cascade import cascades
@@ -69,7 +63,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     numbers = [unit.number for unit in plan.victims]
     victims = np.zeros(len(units.priority), np.bool_)
     victims[numbers] = True
-    costs = costs_of(units, victims, accounts(policy.stocks(question.view)), policy.disturbance)
+    costs = costs_of(units, victims, policy.accounts(question.view), policy.disturbance)
     if Disturbance.LOST_WORK in costs.order:
         costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
     if Disturbance.CASCADE in costs.order:
@@ -113,21 +107,19 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
 
 
 def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
-    budgets = question.policy.stocks(question.view)
+    accounts = question.policy.accounts(question.view)
     if question.policy.breaks_no_budget:
-        allowed = allowed & ~unaffordable(budgets, units)
+        allowed = allowed & ~unaffordable(accounts, units)
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    ours = accounts(budgets)
-    return Takeable(units, allowed, ours, matter, _rival(question, units, ours))
+    return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts))
 
 
 def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is SearchMode.UPSTREAM or not (ours.stocks or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (ours or goes_alone.any()):
         return None
-    theirs = as_upstream(ours.stocks if question.policy.stocks is stocks else stocks(view), view)
-    return Rival(units.ranking_members_as_groups(), ours if theirs is ours.stocks else accounts(theirs))
+    return Rival(units.ranking_members_as_groups(), as_upstream(ours, view))
 
 
 # --- why not -------------------------------------------------------------------------------------

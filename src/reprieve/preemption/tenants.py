@@ -132,8 +132,8 @@ class TenantCharges:
 
 
 def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> TenantCharges:
-    width, shape = len(accounts.stocks), tenants.table.shape
-    if not width:
+    width, shape = len(accounts.budgets), tenants.table.shape
+    if not accounts:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
     unit = units.of_pod[accounts.pods]

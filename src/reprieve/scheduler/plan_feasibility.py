@@ -65,12 +65,9 @@ def excess_of(
     going = np.unique(np.array(rows_of(view, victims), np.int64))
     known = np.unique(np.array(rows_of(view, paid), np.int64))
     counted = known[np.isin(known, going) | np.isin(known, context.charged)]
-    found = {}
-    for stock in policy.stocks(paid_for(view, counted.tolist())):
-        excess = int(np.count_nonzero(stock.pods[going])) - max(0, stock.budget.allowed)
-        if excess > 0:
-            found[f"{stock.budget.namespace}/{stock.budget.name}"] = excess
-    return found
+    accounts = policy.accounts(paid_for(view, counted.tolist()))
+    charged = accounts.counted(going).items()
+    return {accounts.name(i): n - accounts.allowed[i] for i, n in charged if n > accounts.allowed[i]}
 
 
 def still_feasible(context: DecisionContext, handover: Handover, joined: Collection[Target] = ()) -> bool:
