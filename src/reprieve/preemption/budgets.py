@@ -129,15 +129,32 @@ def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
     return replace(view, budgets=tuple(budgets))
 
 
-def unaffordable(accounts: Accounts, units: Units) -> Mask:
-    """[unit] whether its eviction alone would break a budget."""
-    mask, width = np.zeros(len(units.priority), np.bool_), len(accounts.budgets)
-    unit = units.of_pod[accounts.pods]
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitShares:
+    """With how many pods of which units budgets are charged, unit by unit."""
+
+    accounts: Accounts
+    unit: Ints  # in order, one for each budget that the unit is charged to
+    paying: Ints
+    pods: Ints
+    units: int  # how many there are
+
+    def unaffordable(self) -> Mask:
+        """[unit] whether its eviction alone would break a budget."""
+        mask = np.zeros(self.units, np.bool_)
+        if self.accounts:
+            mask[self.unit[self.pods > self.accounts.allowances()[self.paying]]] = True
+        return mask
+
+
+def shares_of(units: Units, accounts: Accounts) -> UnitShares:
+    unit, width = units.of_pod[accounts.pods], len(accounts.budgets)
     running = unit != NOWHERE
-    share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
-    if width:
-        mask[(share // width)[pods > accounts.allowances()[share % width]]] = True
-    return mask
+    unit, paying = unit[running], accounts.paying[running]
+    if not units.group_names:  # every unit is a pod, and these are in order
+        return UnitShares(accounts, unit, paying, np.ones(len(unit), np.int64), len(units.priority))
+    share, pods = np.unique(unit * width + paying, return_counts=True)
+    return UnitShares(accounts, share // max(width, 1), share % max(width, 1), pods, len(units.priority))
 
 
 class Counting(Protocol):

@@ -7,8 +7,9 @@ so is the plan. Which criteria there are, and in which order, is not known here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import Placement, survey
-from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.budgets import Accounts, UnitShares, shares_of
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
     NodeOutcome,
@@ -49,39 +50,107 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """All nodes where there may be a plan."""
+
+    question: Question
+    takeable: Takeable
+    tenants: Tenants
+    left: Ints  # [requested resource, node of the tenants] if the demand came and no tenant went
+    by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
+    shares: UnitShares
+    their_shares: UnitShares  # as kube-scheduler reads budgets
+
+    def on(self, chosen: Mask) -> "Ground":
+        return replace(self, tenants=self.tenants.on(chosen), left=self.left[:, chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """What is known of the plans on all nodes before any of them is made."""
+    """What is known of the plans on some nodes before any of them is made."""
 
     exact: tuple[Candidates, ...]  # the victims are known, by each order in which units are reprieved
     bounded: (
         Candidates  # only bounds are: constraints beyond room matter there, or budgets need a closer look
     )
-    by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
     tenants: Tenants
     outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
 
 
 def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
-    """The nodes where there may be a plan, in the order of their lower bounds."""
-    seen, nodes, ranking = outlook(question, takeable), question.view.nodes, question.policy.ranking
-    parts = (*seen.exact, seen.bounded)
+    """The nodes where there may be a plan, in the order of their lower bounds.
+
+    Nodes are taken up by rough bounds, some at a time, and then ordered by what the closer look found.
+    """
+    ground = ground_of(question, takeable)
+    heads: list[tuple[Rank, int, Candidate]] = []
+    streams: list[Iterator[tuple[Rank, Candidate]]] = []
+    done = set[int]()
+    for chosen, later in _portions(ground):
+        streams.append(_ranked(ground.on(chosen)))
+        _advance(streams, len(streams) - 1, heads)
+        while heads and (later is None or heads[0][0] < later):
+            _, number, candidate = heappop(heads)
+            _advance(streams, number, heads)
+            if candidate.node not in done:  # by another order of its units
+                done.add(candidate.node)
+                yield candidate
+
+
+def _advance(
+    streams: Sequence[Iterator[tuple[Rank, Candidate]]], number: int, heads: list[tuple[Rank, int, Candidate]]
+) -> None:
+    head = next(streams[number], None)
+    if head is not None:
+        heappush(heads, (head[0], number, head[1]))
+
+
+def _portions(ground: Ground) -> Iterator[tuple[Mask, Rank | None]]:
+    """Which nodes come next, and the least that a plan on any of those left can be; None: none are left."""
+    question, rows = ground.question, ground.tenants.nodes
+    most = question.shortcuts.victims
+    if len(rows) <= most:
+        yield np.ones(len(rows), np.bool_), None
+        return
+    rough = roughly_bounded(ground)
+    bounds, names = lower_bounds([rough], question.policy.ranking), question.view.nodes.names
+    order = np.lexsort((question.view.nodes.rank[rows], *reversed(bounds)))
+    if question.policy.breaks_no_budget:
+        order = order[fewest_budgets_broken(rough)[order] == 0]
+    first, size = 0, max(1, most // 8)
+    while first < len(order):
+        last, size = first + size, size * 4
+        later = None
+        if last < len(order):
+            later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
+        yield _mask(order[first:last], len(rows)), later
+        first = last
+
+
+def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
+    """Nodes in the order of their lower bounds; where the victims are known, that is what a plan costs."""
+    question = ground.question
+    seen, nodes, ranking = outlook(ground), question.view.nodes, question.policy.ranking
+    parts = [part for part in (*seen.exact, seen.bounded) if len(part.nodes)]
+    if not parts:
+        return
     rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, ranking)
     order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
-    exact, done = len(rows) - len(seen.bounded.nodes), set[int]()
+    exact = len(rows) - len(seen.bounded.nodes)
     for i in order.tolist():
-        row, at_least = int(rows[i]), tuple(bound[i] for bound in bounds)
-        if row not in done:  # by another order of its units
-            done.add(row)
-            name = (nodes.names[row],) if len(bounds) == len(ranking) else ()
-            known = partial(_plan_on, row, question, takeable, seen) if i < exact else None
-            yield Candidate(row, at_least + name, bool(seen.by_room[row]), known)
+        row, at_least = int(rows[i]), tuple(bound[i].item() for bound in bounds)
+        key = (*at_least, nodes.names[row])
+        known = partial(_plan_on, row, ground, seen) if i < exact else None
+        is_whole = len(bounds) == len(ranking)
+        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), known)
 
 
-def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) -> Plan:
+def _plan_on(row: int, ground: Ground, seen: Outlook) -> Plan:
     """The best of the plans that are known there."""
+    question, takeable = ground.question, ground.takeable
     place = int(np.searchsorted(seen.tenants.nodes, row))
     there = seen.tenants.table[:, place] != NO_POD
     units = takeable.units.made(seen.tenants.units_on(place))
@@ -116,7 +185,7 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
     return bounds
 
 
-def outlook(question: Question, takeable: Takeable) -> Outlook:
+def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
     special = taken & _pods_of(units, units.with_any(takeable.matter))
@@ -126,14 +195,29 @@ def outlook(question: Question, takeable: Takeable) -> Outlook:
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
-    clear, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
-    outcomes = _outcomes(clear, left[:, clear.nodes], question, takeable)
-    unknown = tenants.on(~_mask(clear.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
-    return Outlook(
-        exact=tuple(_exact(clear, units, outcome) for outcome in outcomes),
-        bounded=_bounded(unknown, left[:, unknown.nodes], takeable),
+    shares, rival = shares_of(units, takeable.accounts), takeable.rival
+    is_same = rival is None or rival.accounts is takeable.accounts
+    return Ground(
+        question,
+        takeable,
+        tenants,
+        left=_left(emptied, units)[:, tenants.nodes],
         by_room=~unclear,
-        tenants=clear,
+        shares=shares,
+        their_shares=shares if rival is None or is_same else shares_of(units, rival.accounts),
+    )
+
+
+def outlook(ground: Ground) -> Outlook:
+    tenants, units, is_clear = ground.tenants, ground.takeable.units, ground.by_room[ground.tenants.nodes]
+    clear = ground if is_clear.all() else ground.on(is_clear)
+    outcomes = _outcomes(clear)
+    known = clear.tenants.nodes[outcomes[0].nodes]
+    unknown = ground.on(~_mask(known, len(ground.by_room))[tenants.nodes])
+    return Outlook(
+        exact=tuple(_exact(clear.tenants, units, outcome) for outcome in outcomes),
+        bounded=_bounded(unknown),
+        tenants=clear.tenants,
         outcomes=outcomes,
     )
 
@@ -167,12 +251,11 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _outcomes(
-    tenants: Tenants, left: Ints, question: Question, takeable: Takeable
-) -> tuple[NodeOutcome, ...]:
+def _outcomes(ground: Ground) -> tuple[NodeOutcome, ...]:
     """Which tenants are reprieved by our own order; and by kube-scheduler's, where that is another."""
+    question, takeable, tenants, left = ground.question, ground.takeable, ground.tenants, ground.left
     units, policy, rival = takeable.units, question.policy, takeable.rival
-    charges = charges_of(tenants, units, takeable.accounts)
+    charges = charges_of(tenants, ground.shares)
     ours = reprieved(tenants, charges, left, units.priority[tenants.units])
     otherwise = _ranked_otherwise(tenants, takeable)
     contested = charges.in_danger | otherwise
@@ -183,9 +266,11 @@ def _outcomes(
         is_known &= ~contested
     if rival is None or not (is_known & contested).any():
         return (ours.on(is_known),)
-    theirs = charges_of(tenants, units, rival.accounts)
+    theirs = charges_of(tenants, ground.their_shares)
     is_known &= ~contested | ~(theirs.beyond | _charged_twice(tenants, units, rival.accounts))
-    place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
+    place = slots_of(tenants)
+    if otherwise.any():
+        place = rival.units.places(tenants.units.ravel()).reshape(place.shape)
     order = first_to_last_in_order(tenants, theirs, place)
     tried = is_known & contested & differ(tenants, order, first_to_last(tenants, charges))
     return ours.on(is_known), reprieved_in_turn(tenants, charges, left, order).on(tried)
@@ -223,16 +308,16 @@ def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
     )
 
 
-def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
+def _bounded(ground: Ground) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
+    tenants, left, takeable = ground.tenants, ground.left, ground.takeable
     there, unit, units = tenants.there, tenants.units, takeable.units
     blocks = there & tenants.blocks[tenants.table]
     room = tenants.room[:, tenants.table] * there
     priority = units.priority[unit]
-    lowest = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
     guarded = np.zeros(len(units.of_pod), np.bool_)
     guarded[takeable.accounts.pods] = True
-    charges = charges_of(tenants, units, takeable.accounts)
+    charges = charges_of(tenants, ground.shares)
     return Candidates(
         nodes=tenants.nodes,
         priority=priority,
@@ -241,9 +326,36 @@ def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
         possible=there,
         certain=blocks,
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
-        ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
+        ceiling=_lowest_ceiling(left, room, np.where(there, priority, _lowest(priority, there))),
         within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
     )
+
+
+def roughly_bounded(ground: Ground) -> Candidates:
+    """Bounds that hold, and are quick to have: as if a node had one tenant, which stands for all."""
+    tenants, left, units = ground.tenants, ground.left, ground.takeable.units
+    there, unit, size = tenants.there, tenants.units, (1, len(tenants.nodes))
+    room = tenants.room[:, tenants.table] * there
+    priority = units.priority[unit]
+    lowest = _lowest(priority, there)
+    largest = np.maximum(room.max(axis=1, initial=0), 1)
+    blocks = (there & tenants.blocks[tenants.table]).sum(axis=0)
+    return Candidates(
+        nodes=tenants.nodes,
+        priority=lowest[None],
+        size=np.ones(size, np.int64),
+        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf)[None],
+        possible=np.ones(size, np.bool_),
+        certain=np.zeros(size, np.bool_),
+        fewest=np.maximum((-(left // largest)).max(axis=0, initial=0), blocks),
+        ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
+        within_budgets=(there & ~ground.shares.unaffordable()[unit]).sum(axis=0),
+    )
+
+
+def _lowest(priority: Ints, there: Mask) -> Ints:
+    lowest: Ints = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    return lowest
 
 
 def _left(ask: Ask, units: Units) -> Ints:

@@ -15,7 +15,7 @@ import numpy as np
 from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import Accounts, as_upstream, unaffordable
+from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.least_disturbance.cascade import cascades
@@ -109,7 +109,7 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
 def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     accounts = question.policy.accounts(question.view)
     if question.policy.breaks_no_budget:
-        allowed = allowed & ~unaffordable(accounts, units)
+        allowed = allowed & ~shares_of(units, accounts).unaffordable()
     matter = pods_that_matter(question.demand, question.view, question.profile)
     return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts))
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.model.snapshot import NOWHERE, sums_by_node
+from reprieve.model.snapshot import sums_by_node
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Ask
-from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.budgets import UnitShares
 from reprieve.preemption.units import Units
 
 _MOST_CHARGES = 16  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
@@ -131,22 +131,20 @@ class TenantCharges:
         return sums
 
 
-def charges_of(tenants: Tenants, units: Units, accounts: Accounts) -> TenantCharges:
-    width, shape = len(accounts.budgets), tenants.table.shape
+def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
+    accounts, shape = shares.accounts, tenants.table.shape
     if not accounts:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
-    unit = units.of_pod[accounts.pods]
-    running = unit != NOWHERE
-    share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
+    width, pods = len(accounts.budgets), shares.pods
     slot, node = np.nonzero(tenants.there)
     there = tenants.unit[tenants.table[slot, node]]
-    first, last = (np.searchsorted(share // width, there, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(shares.unit, there, side) for side in ("left", "right"))
     times = last - first
     tenant = np.repeat(np.arange(len(there)), times)
     turn = np.arange(len(tenant)) - np.repeat(np.cumsum(times) - times, times)
     entry = first[tenant] + turn
-    keys, account = np.unique(node[tenant] * width + share[entry] % width, return_inverse=True)
+    keys, account = np.unique(node[tenant] * width + shares.paying[entry], return_inverse=True)
     most = min(_MOST_CHARGES, int(times.max(initial=0)))
     held, shape = turn < most, (most, *shape)
     at = turn[held], slot[tenant[held]], node[tenant[held]]
