@@ -139,10 +139,13 @@ class UnitShares:
     pods: Ints
     units: int  # how many there are
 
+    def __bool__(self) -> bool:
+        return len(self.unit) > 0
+
     def unaffordable(self) -> Mask:
         """[unit] whether its eviction alone would break a budget."""
         mask = np.zeros(self.units, np.bool_)
-        if self.accounts:
+        if self:
             mask[self.unit[self.pods > self.accounts.allowances()[self.paying]]] = True
         return mask
 

@@ -119,7 +119,7 @@ def _portions(ground: Ground) -> Iterator[tuple[Mask, Rank | None]]:
         order = order[fewest_budgets_broken(rough)[order] == 0]
     first, size = 0, max(1, most // 8)
     while first < len(order):
-        last, size = first + size, size * 4
+        last, size = first + size, size * 2
         later = None
         if last < len(order):
             later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
@@ -339,7 +339,8 @@ def roughly_bounded(ground: Ground) -> Candidates:
     priority = units.priority[unit]
     lowest = _lowest(priority, there)
     largest = np.maximum(room.max(axis=1, initial=0), 1)
-    blocks = (there & tenants.blocks[tenants.table]).sum(axis=0)
+    blocks = there & tenants.blocks[tenants.table]
+    fewest = np.maximum((-(left // largest)).max(axis=0, initial=0), blocks.sum(axis=0))
     return Candidates(
         nodes=tenants.nodes,
         priority=lowest[None],
@@ -347,10 +348,21 @@ def roughly_bounded(ground: Ground) -> Candidates:
         start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf)[None],
         possible=np.ones(size, np.bool_),
         certain=np.zeros(size, np.bool_),
-        fewest=np.maximum((-(left // largest)).max(axis=0, initial=0), blocks),
+        fewest=fewest,
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
-        within_budgets=(there & ~ground.shares.unaffordable()[unit]).sum(axis=0),
+        within_budgets=_roughly_within_budgets(ground, fewest, room, blocks) if ground.shares else fewest,
     )
+
+
+def _roughly_within_budgets(ground: Ground, fewest: Ints, room: Ints, blocks: Mask) -> Ints:
+    """[node] no plan is within the budgets if the units are not enough whose budgets allow their eviction."""
+    tenants = ground.tenants
+    affordable = tenants.there & ~ground.shares.unaffordable()[tenants.units]
+    within = affordable.sum(axis=0)
+    has_room = (ground.left + (room * affordable).sum(axis=1) >= 0).all(axis=0)
+    is_enough = has_room & ~(blocks & ~affordable).any(axis=0)
+    at_most: Ints = np.where(is_enough, within, np.minimum(within, fewest - 1))
+    return at_most
 
 
 def _lowest(priority: Ints, there: Mask) -> Ints:

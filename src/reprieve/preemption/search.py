@@ -93,6 +93,8 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
             insort(ranks, rank(plan, question.ranking))
+            if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
+                break  # before the next is sought: it costs no less than this one, and has another name
     return plans
 
 
