@@ -45,6 +45,8 @@ class Accounts:
     def of_each(self, pods: Sequence[int] | Ints) -> dict[int, list[int]]:
         """The same for some pods at once; those that are charged to none are left out."""
         found: dict[int, list[int]] = {}
+        if not self:
+            return found
         which = np.isin(self.pods, pods) if pods is not self.pods else slice(None)
         for pod, i in zip(self.pods[which].tolist(), self.paying[which].tolist(), strict=True):
             found.setdefault(pod, []).append(i)
@@ -69,6 +71,8 @@ class Accounts:
 
     def counted(self, pods: Sequence[int] | Ints) -> dict[int, int]:
         """The same for pods (rows)."""
+        if not self:
+            return {}
         budgets, counts = np.unique(self.paying[np.isin(self.pods, pods)], return_counts=True)
         return dict(zip(budgets.tolist(), counts.tolist(), strict=True))
 

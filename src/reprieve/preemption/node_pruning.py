@@ -139,36 +139,58 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
-    exact = len(rows) - len(seen.bounded.nodes)
-    for i in order.tolist():
+    exact, places = len(rows) - len(seen.bounded.nodes), order.tolist()
+    made: dict[int, Plan] = {}
+
+    def known(row: int, turn: int) -> Plan:
+        """Made together with those that are asked for next."""
+        if row not in made:
+            ahead = {int(rows[i]) for i in places[turn : turn + question.most] if i < exact}
+            made.update(_plans_on(sorted(ahead), ground, seen))
+        return made[row]
+
+    for turn, i in enumerate(places):
         row, at_least = int(rows[i]), tuple(bound[i].item() for bound in bounds)
         key = (*at_least, nodes.names[row])
-        known = partial(_plan_on, row, ground, seen) if i < exact else None
+        make = partial(known, row, turn) if i < exact else None
         is_whole = len(bounds) == len(ranking)
-        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), known)
+        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
 
 
-def _plan_on(row: int, ground: Ground, seen: Outlook) -> Plan:
-    """The best of the plans that are known there."""
-    question, takeable = ground.question, ground.takeable
-    place = int(np.searchsorted(seen.tenants.nodes, row))
-    there = seen.tenants.table[:, place] != NO_POD
-    units = takeable.units.made(seen.tenants.units_on(place))
-    plans = []
+def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:
+    """For each of the nodes, the best of the plans that are known there."""
+    question, tenants = ground.question, seen.tenants
+    places = np.searchsorted(tenants.nodes, rows)
+    table = tenants.table[:, places].T
+    there = table != NO_POD
+    units = ground.takeable.units.made(tenants.unit[table[there]])
+    ends = np.cumsum(there.sum(axis=1)).tolist()
+    found: dict[int, list[Plan]] = {row: [] for row in rows}
     for outcome in seen.outcomes:
-        for i in np.flatnonzero(outcome.nodes == place).tolist():
-            gone, ceiling = outcome.victims[there, i].tolist(), outcome.ceiling[i]
+        at = np.searchsorted(outcome.nodes, places)
+        is_known = np.isin(places, outcome.nodes)
+        gone = np.zeros(there.shape, np.bool_)
+        gone[is_known] = outcome.victims[:, at[is_known]].T
+        goes = gone[there].tolist()
+        for number in np.flatnonzero(is_known).tolist():
+            first, last = ends[number - 1] if number else 0, ends[number]
+            pairs = [*zip(units[first:last], goes[first:last], strict=True)]
+            ceiling = outcome.ceiling[at[number]]
             plan = Plan(
-                domain=question.view.nodes.names[row],
-                placement=Placement((row,)),
-                victims=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if is_gone),
-                spared=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if not is_gone),
-                broken=int(outcome.broken[i]),
+                domain=question.view.nodes.names[rows[number]],
+                placement=Placement((rows[number],)),
+                victims=tuple(unit for unit, is_gone in pairs if is_gone),
+                spared=tuple(unit for unit, is_gone in pairs if not is_gone),
+                broken=int(outcome.broken[at[number]]),
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
             )
-            plans.append(plan)
-    return plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+            found[rows[number]].append(plan)
+    ranking = question.policy.ranking
+    return {
+        row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, ranking))
+        for row, plans in found.items()
+    }
 
 
 def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
@@ -189,7 +211,8 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
     special = taken & _pods_of(units, units.with_any(takeable.matter))
-    emptied = Ask(without(view, np.flatnonzero(taken & ~special)), demand.pods[0], question.profile)
+    gone = np.flatnonzero(taken & ~special)
+    emptied = Ask(without(view, gone, rated=False), demand.pods[0], question.profile)
     curable = question.found.curable()
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
@@ -213,10 +236,10 @@ def outlook(ground: Ground) -> Outlook:
     clear = ground if is_clear.all() else ground.on(is_clear)
     outcomes = _outcomes(clear)
     known = clear.tenants.nodes[outcomes[0].nodes]
-    unknown = ground.on(~_mask(known, len(ground.by_room))[tenants.nodes])
+    is_known = _mask(known, len(ground.by_room))[tenants.nodes]
     return Outlook(
         exact=tuple(_exact(clear.tenants, units, outcome) for outcome in outcomes),
-        bounded=_bounded(unknown),
+        bounded=_NONE if is_known.all() else _bounded(ground.on(~is_known)),
         tenants=clear.tenants,
         outcomes=outcomes,
     )
@@ -306,6 +329,19 @@ def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
         ceiling=np.full(len(count), -np.inf),
         within_budgets=count - outcome.broken,
     )
+
+
+_NONE = Candidates(
+    nodes=np.zeros(0, np.int64),
+    priority=np.zeros((0, 0), np.int64),
+    size=np.zeros((0, 0), np.int64),
+    start=np.zeros((0, 0), np.float64),
+    possible=np.zeros((0, 0), np.bool_),
+    certain=np.zeros((0, 0), np.bool_),
+    fewest=np.zeros(0, np.int64),
+    ceiling=np.zeros(0, np.float64),
+    within_budgets=np.zeros(0, np.int64),
+)
 
 
 def _bounded(ground: Ground) -> Candidates:

@@ -49,24 +49,28 @@ class _Reprieve:
         if (self._going > self._charges.allowed).any():
             self._try(order, only_breakers=True)
 
-    def put_back(self, order: Ints) -> None:
+    def put_back(self, order: Ints | None = None) -> None:
+        """Whichever still fit, in this order of slots; None: the most important first."""
         self._try(order, only_breakers=False)
 
-    def _try(self, order: Ints, *, only_breakers: bool) -> None:
+    def _try(self, order: Ints | None, *, only_breakers: bool) -> None:
         charges, may = self._charges, self._there & ~self._stays & ~self._blocks
-        room, account, pods = (
-            np.take_along_axis(column, order[None], axis=1)
-            for column in (self._room, charges.account, charges.pods)
-        )
-        stays, may = np.take_along_axis(self._stays, order, axis=0), np.take_along_axis(may, order, axis=0)
+        room, account, pods, stays = self._room, charges.account, charges.pods, self._stays
+        if order is not None:
+            room, account, pods = (
+                np.take_along_axis(column, order[None], axis=1) for column in (room, account, pods)
+            )
+            stays, may = (np.take_along_axis(mask, order, axis=0) for mask in (stays, may))
         for turn, at in enumerate(account.swapaxes(0, 1)):
             returns = may[turn] & (self._left >= room[:, turn]).all(axis=0)
             if only_breakers:
                 returns &= np.logical_or.reduce(self._going[at] > charges.allowed[at], axis=0)
             self._left -= room[:, turn] * returns
-            self._going[at] -= pods[:, turn] * returns
+            if len(at):
+                self._going[at] -= pods[:, turn] * returns
             stays[turn] |= returns
-        np.put_along_axis(self._stays, order, stays, axis=0)
+        if order is not None:
+            np.put_along_axis(self._stays, order, stays, axis=0)
 
     def keep_above_ceiling(self, priority: Ints) -> Floats:
         """The lowest priority that leaves enough room if no tenant above it goes; and none above it does."""
@@ -99,16 +103,16 @@ class _Reprieve:
 
 def reprieved(tenants: Tenants, charges: TenantCharges, left: Ints, priority: Ints) -> NodeOutcome:
     """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
-    reprieve, slots = _Reprieve(tenants, charges, left), slots_of(tenants)
+    reprieve = _Reprieve(tenants, charges, left)
     if not charges.in_danger.any():
         # Units in order of importance are the same: the ceiling is that of the first that does not fit.
-        reprieve.put_back(slots)
+        reprieve.put_back()
         return reprieve.outcome(_highest(reprieve.victims, tenants.there, priority))
     harm = np.argsort(-charges.alone, axis=0, kind="stable")
     reprieve.put_back_breakers(harm)
     ceiling = reprieve.keep_above_ceiling(priority)
     reprieve.put_back_breakers(harm)
-    reprieve.put_back(slots)
+    reprieve.put_back()
     return reprieve.outcome(ceiling)
 
 

@@ -92,7 +92,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         plan = prospect.plan(question, takeable)
         if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
             plans.append(plan)
-            insort(ranks, rank(plan, question.ranking))
+            insort(ranks, prospect.rank_of(plan, question))
             if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
                 break  # before the next is sought: it costs no less than this one, and has another name
     return plans
@@ -186,6 +186,11 @@ class Prospect(NamedTuple):
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
     known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    def rank_of(self, plan: Plan, question: Question) -> Rank:
+        """A plan that is known costs what is known, if that is said by every criterion and the name."""
+        is_said = self.known is not None and len(self.at_least) > len(question.ranking)
+        return self.at_least if is_said else rank(plan, question.ranking)
 
     def plan(self, question: Question, takeable: Takeable) -> Plan | None:
         if self.known is not None:

@@ -39,12 +39,6 @@ class Tenants:
         """[slot, node] numbers of units; any number where there is none."""
         return self.unit[self.table]
 
-    def units_on(self, place: int) -> Ints:
-        """The units on a node, the most important first."""
-        there = self.table[:, place]
-        units: Ints = self.unit[there[there != NO_POD]]
-        return units
-
     def on(self, chosen: Mask) -> "Tenants":
         return Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
 
