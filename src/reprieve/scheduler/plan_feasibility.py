@@ -24,8 +24,10 @@ from reprieve.scheduler.targets import rows_of, target_at
 
 def holds_without_promised(context: DecisionContext, plan: Plan) -> bool:
     """A plan must hold also if pods with reserved room never come to their nodes."""
+    if not context.promised:
+        return True
     demand, waiting = replace(context.demand, pods=plan.pods), np.asarray(context.promised.pods, np.int64)
-    if not len(waiting) or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
+    if not pods_that_matter(demand, context.view, context.profile)[waiting].any():
         return True
     view = without(context.view, _going(context, plan))
     return holds(demand, plan.placement, view, context.profile)
@@ -37,7 +39,8 @@ def awaited(context: DecisionContext, plan: Plan) -> Ints:
     Those on the nodes that it uses; all that go, if constraints look beyond these nodes.
     """
     going = _going(context, plan)
-    near = going[np.isin(context.view.where[going], [node for _, node in plan.places])]
+    used = {node for _, node in plan.places}
+    near = going[[node in used for node in context.view.where[going].tolist()]]
     if len(near) == len(going):
         return going
     view = without(with_promises(context.view, context.promised), near)
@@ -47,8 +50,8 @@ def awaited(context: DecisionContext, plan: Plan) -> Ints:
 
 def _going(context: DecisionContext, plan: Plan) -> Ints:
     """The victims of the plan, and pods that leave anyway."""
-    victims = [row for unit in plan.victims for row in unit.pods]
-    return np.union1d(context.leaving, np.array(victims, np.int64))
+    victims = {row for unit in plan.victims for row in unit.pods}
+    return np.array(sorted(victims.union(context.leaving.tolist())), np.int64)
 
 
 def excess_of(
