@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.columns import Column, Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import Placement, survey
+from reprieve.placement.spread_rules import rules_of
 from reprieve.preemption.budgets import Accounts, UnitShares, shares_of
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
@@ -58,6 +59,7 @@ class Ground:
     tenants: Tenants
     left: Ints  # [requested resource, node of the tenants] if the demand came and no tenant went
     by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
+    is_clear: Mask  # [node of the cluster] nor anything else but that certain pods there are gone
     shares: UnitShares
     their_shares: UnitShares  # as kube-scheduler reads budgets
 
@@ -210,13 +212,14 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
 def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
-    special = taken & _pods_of(units, units.with_any(takeable.matter))
-    gone = np.flatnonzero(taken & ~special)
-    emptied = Ask(without(view, gone, rated=False), demand.pods[0], question.profile)
-    curable = question.found.curable()
+    matter = taken & _pods_of(units, units.with_any(takeable.matter))
+    ask, curable = Ask(view, demand.pods[0], question.profile), question.found.curable()
+    by_room = ~(curable & (_counted(view, matter) > 0))
+    special = matter & (not _matter_on_their_node(ask, demand.constraints))
+    emptied = replace(ask, view=without(view, np.flatnonzero(taken & ~special), rated=False))
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
+    blocking = _blocking(ask, demand.constraints)
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
     shares, rival = shares_of(units, takeable.accounts), takeable.rival
     is_same = rival is None or rival.accounts is takeable.accounts
@@ -225,14 +228,15 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
         takeable,
         tenants,
         left=_left(emptied, units)[:, tenants.nodes],
-        by_room=~unclear,
+        by_room=by_room,
+        is_clear=~unclear,
         shares=shares,
         their_shares=shares if rival is None or is_same else shares_of(units, rival.accounts),
     )
 
 
 def outlook(ground: Ground) -> Outlook:
-    tenants, units, is_clear = ground.tenants, ground.takeable.units, ground.by_room[ground.tenants.nodes]
+    tenants, units, is_clear = ground.tenants, ground.takeable.units, ground.is_clear[ground.tenants.nodes]
     clear = ground if is_clear.all() else ground.on(is_clear)
     outcomes = _outcomes(clear)
     known = clear.tenants.nodes[outcomes[0].nodes]
@@ -269,6 +273,24 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
         labelled = ask.view.nodes.label(topology_key).codes != 0
         blocking[pods[labelled[ask.view.where[pods]]]] = True
     return blocking
+
+
+def _matter_on_their_node(ask: Ask, constraints: tuple[Constraint, ...]) -> bool:
+    """Whether pods matter beyond room and ports only by keeping the demand from the node that they run on.
+
+    As by anti-affinity within a host: then they block it, and no more is to be known of them.
+    """
+    shape, nodes = ask.shape, ask.view.nodes
+    if shape.affinity or shape.claims or shape.disks or shape.inline_volumes:
+        return False
+    if pod_affinity not in constraints or any(rules_of(ask, required=True)):
+        return False
+    return all(_is_one_node_each(nodes.label(key)) for key in {key for key, _ in kept_apart(ask)})
+
+
+def _is_one_node_each(label: Column[str | None]) -> bool:
+    """Whether no two nodes have the same value; the code 0 is that of its absence."""
+    return bool(np.bincount(label.codes)[1:].max(initial=0) <= 1)
 
 
 # --- the victims ---------------------------------------------------------------------------------

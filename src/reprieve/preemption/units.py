@@ -85,7 +85,10 @@ class Units:
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
         and_nowhere = np.append(nodes, False)
-        return np.unique(self.of_pod[and_nowhere[self.view.where]])
+        there = self.of_pod[and_nowhere[self.view.where]]
+        found = np.zeros(len(self.priority) + 1, np.bool_)  # the last one stands for no unit
+        found[there] = True
+        return np.flatnonzero(found[:-1])
 
     def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
         """All pods of the units, wherever they are."""
