@@ -105,6 +105,7 @@ def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
     return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
 
 
-def _not_leaving(view: Snapshot, victims: Mask) -> Ints:
+def _not_leaving(view: Snapshot, victims: Ints) -> Ints:
     """Victims whose deletion the cluster does not show yet."""
-    return np.flatnonzero(victims & (view.where != NOWHERE) & ~view.pods.terminating)
+    staying: Mask = (view.where[victims] != NOWHERE) & ~view.pods.terminating[victims]
+    return victims[staying]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Ints, sealed
 from reprieve.model.snapshot import NOWHERE
 from reprieve.scheduler.growable_columns import grown
 from reprieve.scheduler.ledger import Ledger
@@ -19,10 +19,11 @@ from reprieve.scheduler.ledger.nominations import Nominations
 from reprieve.scheduler.world import World
 
 _NEVER = 0  # the birth number of no pod, and of no free row
+_NONE: Ints = sealed(np.zeros(0, np.int64))
 
 
 class _PodColumn:
-    """Which rows are of pods in a set."""
+    """The rows of the pods in a set."""
 
     def __init__(self, pods: CountedTargets) -> None:
         self._pods = pods
@@ -37,10 +38,11 @@ class _PodColumn:
                 self._born[row] = births[row] if pod in self._pods else _NEVER
         return births
 
-    def read(self, world: World) -> Mask:
+    def read(self, world: World) -> Ints:
+        if not len(self._pods):
+            return _NONE  # as for most decisions, which then need no pass over all pods
         births = self.write(world)
-        mask: Mask = self._born[: len(births)] == births
-        return mask
+        return np.flatnonzero(self._born[: len(births)] == births)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +79,8 @@ class _NominationColumns:
         return births
 
     def read(self, world: World) -> ReservedRoom:
+        if not len(self._nominations):
+            return ReservedRoom(_NONE, _NONE)
         births = self.write(world)
         rows = np.flatnonzero(self._born[: len(births)] == births)
         rows = rows[self._node[rows] != NOWHERE]
@@ -96,14 +100,19 @@ class LedgerColumns:
         for column in (self._chosen, self._marked, self._with_unit, self._nominated):
             column.write(world)
 
-    def in_flight(self, world: World) -> Mask:
-        """[pod] whether it is going to be evicted: chosen by a plan, or marked, be it by a predecessor."""
-        return self._chosen.read(world) | self._marked.read(world)
+    def in_flight(self, world: World) -> Ints:
+        """The pods that are going to be evicted: chosen by a plan, or marked, be it by a predecessor."""
+        return _in_either(self._chosen.read(world), self._marked.read(world))
 
-    def charged(self, world: World) -> Mask:
-        """[pod] whether budgets are charged with it: chosen by a plan, or part of a unit that goes."""
-        return self._chosen.read(world) | self._with_unit.read(world)
+    def charged(self, world: World) -> Ints:
+        """The pods that budgets are charged with: chosen by a plan, or part of a unit that goes."""
+        return _in_either(self._chosen.read(world), self._with_unit.read(world))
 
     def reserved(self, world: World) -> ReservedRoom:
         """Room on nodes that exist."""
         return self._nominated.read(world)
+
+
+def _in_either(some: Ints, others: Ints) -> Ints:
+    """Rows in their order, each once."""
+    return np.union1d(some, others) if len(some) and len(others) else (some if len(some) else others)

@@ -8,8 +8,6 @@ clean-up that is forgotten breaks a rule here at once, and not a decision hours 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKey
@@ -197,7 +195,7 @@ def _columns_show_the_ledger(state: State) -> Iterator[Broken]:
         (state.columns.in_flight(state.world), state.plans.victims_in_flight(), "a victim in flight"),
         (state.columns.charged(state.world), state.charged_victims(), "charged to budgets"),
     ):
-        for row in set(np.flatnonzero(columns).tolist()) ^ set(rows_of(view, pods)):
+        for row in set(columns.tolist()) ^ set(rows_of(view, pods)):
             yield Broken(target_at(view, row), f"it is {what}, or its column says so, and not both")
     known = ((one, view.nodes.rows.get(one.node)) for one in state.ledger.nominations)
     reserved = [(*rows_of(view, (one.pod,)), node) for one, node in known if node is not None]
