@@ -30,7 +30,7 @@ class Accounts:
     paying: Ints  # and which budget that is, by place
     allowed: list[int]  # [budget] how many more disruptions each of them allows
     _by_pod: dict[int, list[int]] = field(default_factory=dict)  # on first use
-    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units with several pods
+    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units, by their pods
 
     def __bool__(self) -> bool:
         """Whether any pod is charged to any budget."""
@@ -54,11 +54,13 @@ class Accounts:
 
     def share(self, unit: Unit) -> Charged:
         """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
-        if len(unit.pods) == 1:
-            return dict.fromkeys(self.of(unit.pods[0]), 1)
         share = self._shares.get(unit.pods)
         if share is None:
-            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
+            if len(unit.pods) == 1:
+                share = dict.fromkeys(self.of(unit.pods[0]), 1)
+            else:
+                share = Counter(i for pod in unit.pods for i in self.of(pod))
+            self._shares[unit.pods] = share
         return share
 
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
@@ -192,8 +194,10 @@ class Joint:
         if not self._going:
             return False
         going, allowed = self._going, self._accounts.allowed
-        share = self._accounts.share(unit)
-        return bool(share) and any(going.get(i, 0) > allowed[i] for i in share)
+        for i in self._accounts.share(unit):  # noqa: SIM110  half the time of any(...)
+            if going.get(i, 0) > allowed[i]:
+                return True
+        return False
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
@@ -207,8 +211,11 @@ class Joint:
         return self._excess(self._accounts.charged(victims))
 
     def _excess(self, charged: Charged) -> int:
-        allowed = self._accounts.allowed
-        return sum(going - allowed[i] for i, going in charged.items() if going > allowed[i])
+        allowed, excess = self._accounts.allowed, 0
+        for i, going in charged.items():
+            if going > allowed[i]:
+                excess += going - allowed[i]
+        return excess
 
 
 class InOrder:
