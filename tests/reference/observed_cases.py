@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
-from reprieve.model.objects import KubernetesObject, Pod, PodGroup, ref_of
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, ref_of
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.snapshot_builder import build
 
@@ -48,6 +48,7 @@ class Case:
     view: Snapshot
     newcomers: tuple[int, ...]  # rows of the view, which are nowhere yet
     is_gang: bool
+    is_tree: bool
     resize: Resize | None
     observed: tuple[Observation, ...]
 
@@ -57,8 +58,12 @@ class _File(msgspec.Struct, frozen=True, rename="camel"):
     nodes: list[Any]
     observed: Annotated[tuple[Observation, ...], msgspec.Meta(min_length=1)]
     pods: list[Any] = []
+    workloads: list[Any] = []
+    composite_pod_groups: list[Any] = []
     pod_groups: list[Any] = []
     pod_disruption_budgets: list[Any] = []
+    new_workloads: list[Any] = []
+    new_composite_pod_groups: list[Any] = []
     new_pod_groups: list[Any] = []
     new_pods: list[Any] = []
     resize: Resize | None = None
@@ -70,7 +75,9 @@ def read_case(path: Path) -> Case:
     except (OSError, ValueError) as error:
         raise UnreadableCaseError(f"{path.name}: expected a recorded case: {error}") from error
     pods = [_resized(pod, file.resize) for pod in file.pods]
-    around = (file.nodes, pods, file.pod_groups, file.pod_disruption_budgets, file.new_pod_groups)
+    groups = (file.workloads, file.composite_pod_groups, file.pod_groups)
+    new_groups = (file.new_workloads, file.new_composite_pod_groups, file.new_pod_groups)
+    around = (file.nodes, pods, *groups, file.pod_disruption_budgets, *new_groups)
     cluster = [_decoded(value, path) for values in around for value in values]
     newcomers = [_decoded(value, path) for value in file.new_pods]
     built = build([*cluster, *newcomers])
@@ -83,6 +90,7 @@ def read_case(path: Path) -> Case:
         view=built.snapshot,
         newcomers=tuple(_waiting_row(built.snapshot, pod, path) for pod in newcomers),
         is_gang=bool(file.new_pod_groups),
+        is_tree=bool(file.new_composite_pod_groups),
         resize=file.resize,
         observed=file.observed,
     )
@@ -104,7 +112,7 @@ def _resized(pod: Any, resize: Resize | None) -> Any:
 
 def _decoded(value: object, path: Path) -> KubernetesObject:
     match decode_value(value):
-        case Decoded(object=Pod() | PodGroup() as thing):
+        case Decoded(object=Pod() | PodGroup() | CompositePodGroup() as thing):
             return _admitted(thing)
         case Decoded(object=thing):
             return thing
@@ -112,7 +120,7 @@ def _decoded(value: object, path: Path) -> KubernetesObject:
             raise UnreadableCaseError(f"{path.name}: {problem}")
 
 
-def _admitted(thing: Pod | PodGroup) -> Pod | PodGroup:
+def _admitted(thing: Pod | PodGroup | CompositePodGroup) -> Pod | PodGroup | CompositePodGroup:
     """With what the API server takes from the priority class, which is named after it: `p100-never`."""
     value, _, never = thing.spec.priority_class_name.removeprefix("p").partition("-")
     spec = thing.spec

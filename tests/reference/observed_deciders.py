@@ -7,19 +7,21 @@ neither right nor wrong.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 import msgspec
 
 from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand
+from reprieve.placement.domains import place_together
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.search import candidates
-from tests.reference.demands import gang_demand
+from tests.reference.demands import gang_demand, tree_demand
 from tests.reference.observed_cases import Case, Observation
 from tests.reference.policies import UPSTREAM, usual_rank
 
@@ -28,6 +30,7 @@ class Capability(StrEnum):
     PLACEMENT = "placement"
     PREEMPTION = "preemption"
     GANGS = "gangs"
+    TREES = "trees"
     RESIZE = "resize"
 
 
@@ -50,6 +53,8 @@ def capability_of(case: Case) -> Capability:
     """What must be there to begin with; a decider hands on what turns out to need more."""
     if case.resize is not None:
         return Capability.RESIZE
+    if case.is_tree:
+        return Capability.TREES
     return Capability.GANGS if case.is_gang else Capability.PLACEMENT
 
 
@@ -73,11 +78,25 @@ def preempt_for_pod(case: Case, recorded: Observation) -> Observation:
 
 def place_gang(case: Case, recorded: Observation) -> Observation:
     demand = gang_demand(case.view, case.newcomers, everybody=True)
-    match place(demand, case.view, choose=as_recorded(recorded)):
+    return _as_one(case.view, demand, recorded)
+
+
+def place_tree(case: Case, recorded: Observation) -> Observation:
+    """Pods are created one by one, and kube-scheduler decides when the groups have as many as they need: any
+    number of those beyond may have come too late for the decision that was recorded."""
+    arrived = (case.newcomers[:known] for known in range(len(case.newcomers), 0, -1))
+    demands = [tree_demand(case.view, pods, everybody=True) for pods in arrived]
+    complete = _as_one(case.view, demands[0], recorded)
+    others = (_as_one(case.view, one, recorded) for one in demands[1:] if len(one.pods) >= one.needed)
+    return next((decided for decided in chain([complete], others) if decided == recorded), complete)
+
+
+def _as_one(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:
+    match place_together(demand, view, choose=as_recorded(recorded)):
         case Placement() as placement:
-            return Observation("placed", placed=_nodes(case.view, demand, placement))
+            return Observation("placed", placed=_nodes(view, demand, placement))
         case Unplaceable():
-            return _preempting(case.view, demand, recorded)
+            return _preempting(view, demand, recorded)
 
 
 def resize_pod(case: Case, recorded: Observation) -> Observation:
@@ -100,7 +119,7 @@ def _pod_demand(case: Case) -> Demand:
 
 def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observation:
     choose = as_recorded(recorded)
-    unplaced = place(demand, view, choose=choose)
+    unplaced = place_together(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
     policy = replace(UPSTREAM, choose=choose)
     plans = candidates(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
@@ -152,5 +171,6 @@ DECIDERS: Mapping[Capability, Decide] = {
     Capability.PLACEMENT: place_pod,
     Capability.PREEMPTION: preempt_for_pod,
     Capability.GANGS: place_gang,
+    Capability.TREES: place_tree,
     Capability.RESIZE: resize_pod,
 }

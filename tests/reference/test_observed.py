@@ -7,11 +7,10 @@ import pytest
 
 from tests.reference.observed_cases import read_case
 from tests.reference.observed_runner import DEFAULT_DIR, Agrees, judge, run
+from tests.reference.recorded_files import COMPLETE, TREES
 
-CASES = sorted(DEFAULT_DIR.glob("*.json"))
 
-
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMPLETE, ids=lambda path: path.stem)
 def test_case(path: Path) -> None:
     assert judge(read_case(path)) == Agrees()
 
@@ -25,6 +24,11 @@ def test_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_family(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(DEFAULT_DIR, "resize") == 0
     assert capsys.readouterr().out == "22 of 22 agree\n"
+
+
+def test_trees(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(TREES, "tree-new") == 0
+    assert capsys.readouterr().out == "44 of 44 agree\n"
 
 
 def recorded_otherwise(directory: Path, name: str, *observed: dict[str, object]) -> Path:

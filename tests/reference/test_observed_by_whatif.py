@@ -17,17 +17,21 @@ from click.testing import CliRunner
 from reprieve.cli.main import reprieve
 from tests.reference.observed_cases import Case, Observation, read_case
 from tests.reference.observed_deciders import capability_of, decide_by
+from tests.reference.recorded_files import COMPLETE
 
-FILES = sorted((Path(__file__).parent / "observed").glob("*.json"))
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+_GROUPS = ("workloads", "compositePodGroups", "podGroups")
+_NEW = ("newWorkloads", "newCompositePodGroups", "newPodGroups", "newPods")
 
 
 def written_out(path: Path, folder: Path) -> list[str]:
     """Writes the case as files of YAML; returns the arguments that ask about it."""
     case = json.loads(path.read_text())
-    groups, pods = case.get("podGroups", []), case.get("pods", [])
-    new = [*case.get("newPodGroups", []), *case.get("newPods", [])]
-    budgets = case.get("podDisruptionBudgets", [])
+    groups = [group for key in _GROUPS for group in case.get(key, [])]
+    pods, budgets = case.get("pods", []), case.get("podDisruptionBudgets", [])
+    new = [one for key in _NEW for one in case.get(key, [])]
     cluster = [*classes_of([*pods, *groups, *new]), *case["nodes"], *pods, *groups, *budgets]
     (folder / "cluster.yaml").write_text(yaml.dump_all(cluster, Dumper=_DUMPER))
     args = ["whatif", "--from", str(folder / "cluster.yaml"), "--policy", "Upstream", "-o", "json"]
@@ -70,7 +74,7 @@ def without_messages(recorded: Observation) -> Observation:
     return Observation(recorded.outcome, recorded.placed, recorded.nominated, recorded.victims)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", COMPLETE, ids=lambda path: path.stem)
 def test_the_command_answers_as_recorded(path: Path, tmp_path: Path) -> None:
     asked = CliRunner().invoke(reprieve, written_out(path, tmp_path))
     assert asked.exit_code in (0, 10, 11, 20), asked.output

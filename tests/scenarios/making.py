@@ -81,6 +81,7 @@ def world_objects(world: WorldLine, groups: dict[str, GroupLine]) -> Iterator[Js
 
 def _node(name: str, line: NodeLine) -> Json:
     labels = {HOSTNAME: name} | ({ZONE: line.zone} if line.zone else {})
+    labels |= {"rack": line.rack} if line.rack else {}
     allocatable = {"cpu": str(line.cpu), "memory": str(line.memory), "pods": str(line.pods)}
     meta = {"name": name, "labels": labels}
     return _thing("v1", "Node", meta, spec=line.spec, status={"allocatable": allocatable})

@@ -22,6 +22,7 @@ class NodeLine(_Line, frozen=True):
     memory: Amount = "64Gi"
     pods: int = 110
     zone: str = ""
+    rack: str = ""
     spec: dict[str, Any] = {}
 
 

@@ -1,21 +1,38 @@
 """`python -m tests.simulation SEED`: plays a simulation again and tells what happens in it."""
 
 import argparse
+from collections.abc import Callable
 
 from tests.simulation.crowd import crowd
 from tests.simulation.crowded_play import play_crowd
+from tests.simulation.forest import forest
+from tests.simulation.forest_play import play_forest
+from tests.simulation.invariants import Tell
 from tests.simulation.play import play
-from tests.simulation.scenario import scenario
+from tests.simulation.scenario import Scenario, scenario
+
+KINDS: dict[str, tuple[Callable[[int], Scenario], Callable[[int, Tell], object]]] = {
+    "calm": (scenario, play),
+    "crowd": (crowd, play_crowd),
+    "trees": (forest, play_forest),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--calm", action="store_true", help="a cluster without preemption")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--calm", dest="kind", action="store_const", const="calm", help="a cluster without preemption"
+    )
+    kinds.add_argument(
+        "--trees", dest="kind", action="store_const", const="trees", help="a cluster with trees of groups"
+    )
     parser.add_argument("seeds", metavar="SEED", type=int, nargs="+")
     asked = parser.parse_args()
+    draw, play_it = KINDS[asked.kind or "crowd"]
     for seed in asked.seeds:
-        print(f"faults: {(scenario if asked.calm else crowd)(seed).faults}")
-        print(f"all is well: {(play if asked.calm else play_crowd)(seed, print)}")
+        print(f"faults: {draw(seed).faults}")
+        print(f"all is well: {play_it(seed, print)}")
 
 
 if __name__ == "__main__":

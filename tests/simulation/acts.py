@@ -276,9 +276,10 @@ class DeleteGroup:
     """Its pods wait for another one then, if they wait at all."""
 
     name: str
+    kind: str = "PodGroup"
 
     async def happen(self, cluster: MiniCluster) -> None:
-        cluster.delete("PodGroup", "default", self.name)
+        cluster.delete(self.kind, "default", self.name)
 
 
 # --- the scheduler and its connection ------------------------------------------------------------

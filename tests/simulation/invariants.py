@@ -217,8 +217,9 @@ def check_failures(scheduler: Scheduler) -> None:
 
 def key_of(demand: Target, *, is_resize: bool = False) -> DemandKey:
     """The key of a demand that a decision names."""
-    kind = DemandKind.GROUP if demand.kind == "PodGroup" else DemandKind.POD
-    return DemandKey(DemandKind.RESIZE if is_resize else kind, demand.namespace, demand.name)
+    kinds = {"PodGroup": DemandKind.GROUP, "CompositePodGroup": DemandKind.TREE}
+    kind = DemandKind.RESIZE if is_resize else kinds.get(demand.kind, DemandKind.POD)
+    return DemandKey(kind, demand.namespace, demand.name)
 
 
 def is_waiting(pod: Pod) -> bool:

@@ -321,7 +321,7 @@ MUTATIONS = (
     Mutation(
         "one half of a group starts beside the end of the other",
         "scheduler/state.py",
-        "        if group is not None and self.is_being_preempted(group):\n",
+        "        if held is not None:\n",
         "        if False:\n",
         WHOLE,
     ),

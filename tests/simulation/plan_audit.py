@@ -12,6 +12,7 @@ from reprieve.model.events import Event, Failed, Seen
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
     GrowthEnded,
@@ -38,7 +39,7 @@ class PlanAudit:
         self._ended: set[str] = set()
         self._sent: Counter[Target] = Counter()  # evictions for plans, by victim
         self._judged: set[tuple[str, Target]] = set()
-        self._members: dict[GroupKey, set[str]] = {}  # the uids of all pods that a group ever had
+        self._members: dict[GroupKey, set[str]] = {}  # the uids of all pods that a group or a tree ever had
         self.records: list[PlanRecord] = []
 
     def look(
@@ -52,6 +53,9 @@ class PlanAudit:
                 and (group := group_key(event.object))
             ):
                 self._members.setdefault(group, set()).add(event.object.metadata.uid)
+        for pod, demand in state.ledger.parts:
+            if demand.kind is DemandKind.TREE:
+                self._members.setdefault(demand.object, set()).add(pod.uid)
         for effect in effects:
             if isinstance(effect, Evict):
                 self._sent[effect.target] += 1

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
-from reprieve.model.groups import group_key
-from reprieve.model.objects import Pod
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.groups import key_of as group_name
+from reprieve.model.objects import Pod, PodGroup
 from reprieve.preemption.policy import BudgetCounting
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
@@ -15,6 +16,7 @@ from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
 from reprieve.scheduler.demands.group_priority import priority_of_group
 from reprieve.scheduler.handover import Handover, Stage, shown_mark
+from reprieve.scheduler.pod_rows import PodKey
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
@@ -22,6 +24,7 @@ from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Auditor, check_failures, hold, is_waiting, key_of
 from tests.simulation.plan_audit import PlanAudit
 from tests.simulation.whole_groups import WholeGroups
+from tests.simulation.whole_trees import is_met
 
 
 class WatchedScheduler(Scheduler):
@@ -103,7 +106,14 @@ class WatchedScheduler(Scheduler):
         alone = all(policy.units is pods_alone for policy in self._state.settings.policies.values())
         if pod is not None and group is not None and self._state.unit_of(group) is not None and not alone:
             going = self._state.ledger.unit_evictions.of(victim)
-            self._whole.evicts(victim, group, going.mark if going is not None else shown_mark(pod.pod))
+            mark = going.mark if going is not None else shown_mark(pod.pod)
+            for one in self._unit_around(group):
+                self._whole.evicts(victim, one, mark)
+
+    def _unit_around(self, group: GroupKey) -> list[GroupKey]:
+        """The PodGroups that go with this one."""
+        unit = self._state.unit_of(group)
+        return self._state.groups_of(unit) if unit is not None else []
 
     # --- decisions ---
 
@@ -113,7 +123,8 @@ class WatchedScheduler(Scheduler):
         key = key_of(decision.demand, is_resize=decision.growth is not None)
         if decision.outcome is Outcome.PLACED:
             self._check_no_gang_is_torn(key)
-            self._check_no_unit_is_going(key)
+            self._check_no_tree_is_torn(key, decision)
+            self._check_no_unit_is_going(key, decision)
             self._check_reserved_room(decision, reserved)
         elif decision.outcome is Outcome.PREEMPTS:
             plan = self._state.plans.of(key)
@@ -141,12 +152,39 @@ class WatchedScheduler(Scheduler):
         runs = sum(map(self._state.world.is_placed, staying))
         hold(runs >= group.spec.gang.min_count, f"{key} runs with {runs} of {group.spec.gang.min_count}")
 
-    def _check_no_unit_is_going(self, key: DemandKey) -> None:
+    def _check_no_tree_is_torn(self, key: DemandKey, decision: Decision) -> None:
+        """Each group of which a pod is placed has what it needs, unless a part of it ran before and has lost
+        pods since: then that part may grow."""
+        if key.kind is not DemandKind.TREE:
+            return
+        groups, new = self._state.world.groups.tree(), self._groups_placed(decision)
+        placed = {leaf: [*self._placed_members(leaf)] for leaf in groups.beneath(key.object)}
+        names = {(pod.namespace, pod.name) for pod, _ in decision.places}
+        for leaf in new:
+            for name, group in groups.chain(leaf):
+                inside = [leaf] if isinstance(group, PodGroup) else groups.beneath(group_name(group))
+                ran = any(pod not in names for one in inside for pod in placed[one])
+                grows = ran and not isinstance(group, PodGroup)
+                hold(grows or is_met(groups, group, placed), f"{name} starts in part")
+
+    def _groups_placed(self, decision: Decision) -> set[GroupKey]:
+        pods = (self._state.world.pod((pod.namespace, pod.name)) for pod, _ in decision.places)
+        return {group for pod in pods if pod is not None and (group := group_key(pod.pod)) is not None}
+
+    def _placed_members(self, group: GroupKey) -> Iterator[PodKey]:
+        for member in self._state.world.groups.members(group):
+            pod = self._state.world.pod(member)
+            stays = pod is not None and pod.pod.metadata.deletion_timestamp is None
+            if stays and self._state.world.is_placed(member):
+                yield member
+
+    def _check_no_unit_is_going(self, key: DemandKey, decision: Decision) -> None:
         """No half of a group starts beside the end of the other, nor while its mark is open."""
-        unit = self._state.unit_of(key.object) if key.kind is DemandKind.GROUP else None
-        going = [] if unit is None else list(self._state.ledger.unit_evictions.left(unit))
-        hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
-        hold(unit not in self._state.ledger.open_marks.units(), f"{key} starts, and its mark is open")
+        groups = self._groups_placed(decision) if key.kind.is_of_groups else ()
+        for unit in {unit for group in groups if (unit := self._state.unit_of(group)) is not None}:
+            going = list(self._state.ledger.unit_evictions.left(unit))
+            hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
+            hold(unit not in self._state.ledger.open_marks.units(), f"{key} starts, and its mark is open")
 
     def _reserved(self) -> dict[Target, str]:
         """Pods that wait for a node, because of a plan or an earlier nomination."""
@@ -186,17 +224,17 @@ class WatchedScheduler(Scheduler):
         for victim in plan.victims:
             pod = self._state.world.pod((victim.namespace, victim.name))
             assert pod is not None
-            demand = self._state.settings.demand_of_pod(pod.pod)
-            in_group = demand.kind is DemandKind.GROUP
-            group = self._state.world.groups.group(demand.object) if in_group else None
+            demand = self._state.settings.demand_of_pod(pod.pod, self._state.world.groups.tree())
+            of_pod = group_key(pod.pod) if demand.kind.is_of_groups else None
+            group = self._state.world.groups.group(of_pod) if of_pod is not None else None
             own = pod.pod.spec.priority or 0
             theirs = own if group is None else priority_of_group(self._state.world.groups, group)
             hold(theirs < priority, f"{victim} has priority {theirs} and goes for {priority}")
             if group is None:
                 until = may_be_taken_from((*self._state.world.groups.classes.values(),), [pod.pod], priority)
                 hold(until <= now, f"{victim} tolerates {priority} until {until}, and goes at {now}")
-            if group is not None and group.spec.disrupted_whole:
-                self._check_whole(plan, (group.metadata.namespace, group.metadata.name))
+            for one in self._unit_around(group_name(group)) if group is not None else ():
+                self._check_whole(plan, one)
 
     def _check_budgets(self, plan: Handover, in_flight: set[Target]) -> None:
         """By the plain count: the victims, and those in flight of any other plan."""
@@ -235,13 +273,18 @@ class WatchedScheduler(Scheduler):
     # --- at the end ---
 
     def is_idle(self) -> bool:
-        """No plan is open, and no call is in flight."""
-        return not len(self._state.plans) and not any(self._unended.values())
+        """No plan is open or being improved, and no call is in flight."""
+        is_planning = len(self._state.plans) or self._first_plans()
+        return not is_planning and not any(self._unended.values())
+
+    def _first_plans(self) -> list[DemandKey]:
+        """Of demands that wait for a better one, with room reserved."""
+        return [key for key, improving in self._state.improvements if improving.places]
 
     def check_rest(self) -> None:
         self.plan_audit.check_rest()
         hold(not len(self._state.plans), f"plans are left: {list(self._state.plans)}")
-        waiting = [key for key, improving in self._state.improvements if improving.places]
+        waiting = self._first_plans()
         hold(not waiting, f"first plans wait: {waiting}")
         ledger = self._state.ledger
         hold(not len(ledger.nominations), f"room is reserved: {list(ledger.nominations)}")

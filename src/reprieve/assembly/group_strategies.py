@@ -16,7 +16,6 @@ from reprieve.scheduler.demands.group_rules import (
     one_priority,
     policy_of_group,
     topology_of_group,
-    tree_is_served,
 )
 from reprieve.scheduler.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 
@@ -30,11 +29,10 @@ def gang_strategy_of(args: ReprieveArgs, gates: config.Gates) -> GangStrategy:
 def group_rules_of(args: ReprieveArgs, gates: config.Gates) -> GroupRules:
     """Without workload-aware preemption pods have their own priorities, which need not agree."""
     as_one = gates.workload_aware_preemption
-    checks = (tree_is_served, *CONSISTENT) if gates.composite_pod_group else CONSISTENT
     return GroupRules(
         priority=priority_of_group if as_one else priority_of_pods,
         preemption_policy=policy_of_group if gates.pod_group_preemption_policy else no_policy,
         topology_key=topology_of_group if gates.topology_aware_workload_scheduling else no_topology,
-        checks=(*checks, one_priority) if as_one and args.divergence is Divergence.REJECT else checks,
+        checks=(*CONSISTENT, one_priority) if as_one and args.divergence is Divergence.REJECT else CONSISTENT,
         divergence=divergence if as_one else no_divergence,
     )

@@ -3,6 +3,7 @@
 The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -12,7 +13,8 @@ from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
 from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
-from reprieve.model.objects import CompositePodGroup, PodGroup
+from reprieve.model.groups import Groups
+from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
@@ -22,7 +24,7 @@ from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import pods_alone, pods_and_groups
 from reprieve.runtime.performer import PerformerLimits
-from reprieve.scheduler.demand_key import by_itself, with_its_group
+from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.queue import Backoff
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.toleration_rules import HONOURED, IGNORED, POD_BY_POD, TolerationRules
@@ -41,13 +43,19 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         backoff=Backoff(settings.pod_initial_backoff_seconds, settings.pod_max_backoff_seconds),
         volume_seconds=configured.profiles[0].args.volume_binding.bind_timeout_seconds,
         policies={p.scheduler_name: policy_of(p, gates) for p in configured.profiles if p.preemption},
-        demand_of_pod=with_its_group if together else by_itself,
+        demand_of_pod=_demand_of_pod(gates, together=together),
         gangs=gang_strategy_of(args, gates),
         group_rules=group_rules_of(args, gates),
         tolerations=_tolerations_of(args, gates),
         stuck_victim_seconds=args.stuck_victim_seconds,
         unseen=_unseen(gates, together=together),
     )
+
+
+def _demand_of_pod(gates: config.Gates, *, together: bool) -> Callable[[Pod, Groups], DemandKey]:
+    if not together:
+        return by_itself
+    return with_its_tree if gates.composite_pod_group else with_its_group
 
 
 def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:

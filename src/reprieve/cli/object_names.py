@@ -13,6 +13,8 @@ _KINDS = {
     "po": "Pod",
     "podgroup": "PodGroup",
     "podgroups": "PodGroup",
+    "compositepodgroup": "CompositePodGroup",
+    "compositepodgroups": "CompositePodGroup",
 }
 
 

@@ -3,7 +3,8 @@
 A demand is an object that was asked about, with its pods. This module must not know what is decided.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,9 +17,9 @@ from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.whatif_records import WhatIfQuestion
 from reprieve.inquiry.world_changes import ChangedWorld, pods_of_name
 from reprieve.model.effects import Target
-from reprieve.model.groups import group_key
-from reprieve.model.objects import KubernetesObject, Pod, PodGroup
-from reprieve.scheduler.demand_key import DemandKind
+from reprieve.model.groups import Group, Groups, group_key, groups_table
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod
+from reprieve.scheduler.demands.group_tree import tree_of
 from reprieve.scheduler.targets import pod_target
 
 ENDED = ("Succeeded", "Failed")  # phases of pods that need no room any more
@@ -46,10 +47,12 @@ class AskedDemands:
     demands: dict[_Name, AskedDemand] = field(default_factory=dict)
     resized: dict[tuple[str, str], Deferred] = field(default_factory=dict)
     classed: dict[Target, Pod] = field(default_factory=dict)  # pods that exist, with another priority class
+    groups: Groups = field(default_factory=Groups)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     def collect(self, now: float) -> None:
+        self.groups = groups_table(one.object for one in (*self.world.seen, *self.created.created))
         for asked in self.created.asked:
             self._ask_object(asked)
         for name in self.question.existing:
@@ -75,9 +78,9 @@ class AskedDemands:
 
     def _join(self, kind: str, namespace: str, name: str, pod: Pod) -> None:
         """A pod of a group is part of the demand of that group, whatever created it."""
-        key = self.question.settings.demand_of_pod(pod)
-        if key.kind is DemandKind.GROUP:
-            kind, namespace, name = "PodGroup", key.namespace, key.name
+        key = self.question.settings.demand_of_pod(pod, self.groups)
+        if key.kind.is_of_groups:
+            kind, namespace, name = key.object_kind, key.namespace, key.name
         self._demand(kind, namespace, name).pods[pod_target(pod)] = pod
 
     def _ask_object(self, asked: AskedObject) -> None:
@@ -134,31 +137,35 @@ class AskedDemands:
             demand.pods[pod_target(found.found.object)] = found.found.object
 
     def _count_gangs(self) -> None:
-        groups = self._groups()
         for demand in self.demands.values():
-            group = groups.get((demand.namespace, demand.name)) if demand.kind == "PodGroup" else None
-            for pod in self._fellows(demand) if group is not None else ():
+            group = self._group(demand)
+            if group is None:
+                continue
+            for pod in self._fellows(demand):
                 demand.pods.setdefault(pod_target(pod), pod)
-            if group is not None and group.spec.gang is not None:
-                running = self._running(group)
-                demand.needed = max(1, group.spec.gang.min_count - running)
+            if isinstance(group, CompositePodGroup) or group.spec.gang is not None:
+                demand.needed = self._needed(group, demand.pods.values())
 
-    def _groups(self) -> dict[tuple[str, str], PodGroup]:
-        things = (one.object for one in (*self.world.seen, *self.created.created))
-        return {(t.metadata.namespace, t.metadata.name): t for t in things if isinstance(t, PodGroup)}
+    def _needed(self, group: Group, pods: Iterable[Pod]) -> int:
+        waiting = Counter(map(group_key, pods))
+        running = Counter(group_key(pod) for pod in self._cluster_pods() if _runs(pod))
+        return tree_of(self.groups, group, lambda key: (running[key], waiting[key]), _no_topology).needed
+
+    def _group(self, demand: AskedDemand) -> Group | None:
+        key = (demand.namespace, demand.name)
+        match demand.kind:
+            case "PodGroup":
+                return self.groups.pod_groups.get(key)
+            case "CompositePodGroup":
+                return self.groups.composites.get(key)
+            case _:
+                return None
 
     def _fellows(self, demand: AskedDemand) -> Iterator[Pod]:
         """Pods of the cluster that wait in the same group."""
-        for pod in self._cluster_pods():
-            if group_key(pod) == (demand.namespace, demand.name) and _waits(pod):
-                yield pod
-
-    def _running(self, group: PodGroup) -> int:
-        key = (group.metadata.namespace, group.metadata.name)
-        return sum(
-            group_key(pod) == key and bool(pod.spec.node_name) and pod.status.phase not in ENDED
-            for pod in self._cluster_pods()
-        )
+        key = (demand.namespace, demand.name)
+        inside = {key} if demand.kind == "PodGroup" else {*self.groups.beneath(key)}
+        return (pod for pod in self._cluster_pods() if group_key(pod) in inside and _waits(pod))
 
     def _cluster_pods(self) -> Iterator[Pod]:
         return (one.object for one in self.world.seen if isinstance(one.object, Pod))
@@ -191,6 +198,14 @@ class AskedDemands:
         names = {pod.spec.scheduler_name for demand in self.demands.values() for pod in demand.pods.values()}
         waiting = {p.spec.scheduler_name for one in seen if isinstance(p := one.object, Pod) and _waits(p)}
         return sorted(names | waiting)
+
+
+def _runs(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and pod.status.phase not in ENDED
+
+
+def _no_topology(_: Group) -> str:
+    return ""
 
 
 def _waits(pod: Pod) -> bool:

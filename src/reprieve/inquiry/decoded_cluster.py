@@ -20,7 +20,7 @@ from reprieve.cluster.apiserver.priority_classes import Class, read_class, resol
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.model.formatting import counted, listed
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Pod, PodGroup
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup
 from reprieve.model.objects.meta import ObjectMeta
 
 Name = tuple[str, str, str]  # kind, namespace, name
@@ -147,14 +147,14 @@ class _Completing:
 
     def complete(self, found: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
         thing = found.object
-        if isinstance(thing, Pod | PodGroup) and thing.spec.priority is None:
+        if isinstance(thing, Pod | PodGroup | CompositePodGroup) and thing.spec.priority is None:
             found = self._admitted(found)
         return _identified(found)
 
     def _admitted(self, found: Decoded[KubernetesObject]) -> Decoded[KubernetesObject]:
-        """A PodGroup without a class keeps no priority: that of its pods counts."""
+        """A group without a class keeps no priority: that of its pods counts."""
         body = self._by_name.find(*_name(found.object))
-        if body is None or (body["kind"] == "PodGroup" and not part(body, "spec").get("priorityClassName")):
+        if body is None or (body["kind"] != "Pod" and not part(body, "spec").get("priorityClassName")):
             return found
         body = msgspec.json.decode(msgspec.json.encode(body))
         default(body, text_in(body, "apiVersion").rpartition("/")[2], ALL_FEATURES)

@@ -6,19 +6,21 @@ from difflib import get_close_matches
 from itertools import islice
 
 from reprieve.model.formatting import listed
-from reprieve.model.objects import KubernetesObject, Pod, PodGroup
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup
 
 _COMPARED = 5_000  # names: a comparison takes some microseconds
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "Pod": (Pod,),
     "PodGroup": (PodGroup,),
+    "CompositePodGroup": (CompositePodGroup,),
     "": (Pod, PodGroup),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """A pod or a PodGroup that exists: ``kind`` is Pod or PodGroup, or empty for whichever of them exists."""
+    """A pod or a group that exists. ``kind``: Pod, PodGroup or CompositePodGroup; empty: a Pod or a PodGroup,
+    whichever of them exists."""
 
     namespace: str
     name: str

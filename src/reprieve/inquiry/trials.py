@@ -14,8 +14,8 @@ from reprieve.inquiry.whatif import WhatIfQuestion, WhatIfReport, whatif
 from reprieve.inquiry.why import Evidence
 from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
-from reprieve.model.groups import group_key
-from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PriorityClass
+from reprieve.model.groups import group_key, groups_table, name_of
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Node, Pod, PodGroup, PriorityClass
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 
@@ -73,8 +73,8 @@ class Trials:
         return self._answer(self.question, moment)
 
     def with_class(self, known: PriorityClass) -> WhatIfReport | None:
-        """Of a group, its own priority counts: both get the class."""
-        groups = {group_key(pod) for pod in self.waiting}
+        """Of a group, its own priority counts, and in a tree that of the outermost: all get the class."""
+        groups = self._groups_around()
         given = {
             "priority": known.value,
             "priority_class_name": known.metadata.name,
@@ -87,7 +87,7 @@ class Trials:
                 case Pod() if pod_target(thing) in self._asked:
                     spec = msgspec.structs.replace(thing.spec, **given)
                     return Decoded(object=msgspec.structs.replace(thing, spec=spec), unserved=one.unserved)
-                case PodGroup() if (thing.metadata.namespace, thing.metadata.name) in groups:
+                case PodGroup() | CompositePodGroup() if name_of(thing) in groups:
                     raised = msgspec.structs.replace(thing.spec, **given)
                     return Decoded(object=msgspec.structs.replace(thing, spec=raised), unserved=one.unserved)
             return one
@@ -159,16 +159,22 @@ class Trials:
         self.problems = (*self.problems, *answer.problems)
         return answer.reports[0] if answer.reports else None
 
+    def _groups_around(self) -> set[str]:
+        """The groups that the waiting pods are in, by name."""
+        groups = groups_table(one.object for one in self.evidence.cluster.seen)
+        keys = {group_key(pod) for pod in self.waiting}
+        return {name for key in keys for name, _ in groups.chain(key)}
+
     def _unchanged(self) -> list[Decoded[KubernetesObject]]:
         """What most trials leave as it is: all but pods that wait, and the pods and groups asked about."""
-        groups = {group_key(pod) for pod in self.waiting}
+        groups = self._groups_around()
 
         def stays(thing: KubernetesObject) -> bool:
             match thing:
                 case Pod():
                     return bool(thing.spec.node_name) and pod_target(thing) not in self._asked
-                case PodGroup():
-                    return (thing.metadata.namespace, thing.metadata.name) not in groups
+                case PodGroup() | CompositePodGroup():
+                    return name_of(thing) not in groups
             return True
 
         return [one for one in self.evidence.cluster.seen if stays(one.object)]

@@ -80,9 +80,9 @@ def _why_undecided(demand: AskedDemand, report: WhatIfReport, rehearsed: Rehears
 def _is_about(decision: Decision, demand: AskedDemand) -> bool:
     if demand.resize != (decision.growth is not None):
         return False
-    if decision.demand.kind == "PodGroup":
+    if decision.demand.kind in ("PodGroup", "CompositePodGroup"):
         key = (decision.demand.namespace, decision.demand.name)
-        return demand.kind == "PodGroup" and key == (demand.namespace, demand.name)
+        return demand.kind == decision.demand.kind and key == (demand.namespace, demand.name)
     return decision.demand in demand.pods
 
 

@@ -55,7 +55,7 @@ def _nowhere(report: WhatIfReport) -> str:
         return f"cannot run: {where}"
     if report.demand.kind == "Node":
         return "leaves pods without a node"
-    if report.demand.kind == "PodGroup":
+    if report.demand.kind in ("PodGroup", "CompositePodGroup"):
         return (
             f"cannot run: its pods start together or not at all, and do not fit on {counted(nodes, 'node')}"
         )

@@ -22,12 +22,13 @@ from reprieve.inquiry.why_pending import why_deferred, why_pending
 from reprieve.inquiry.why_victim import preempted_by_decision, preempted_by_events
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
-from reprieve.model.groups import group_key
-from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.groups import Groups, group_key, groups_table, key_of
+from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.resizing import is_deferred
 from reprieve.report.decisions import shown
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.decision import Preemption
+from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.targets import group_target, pod_target
 
 _ENDED = ("Succeeded", "Failed")
@@ -51,7 +52,12 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
         return _why_pod(pod, evidence, asking)
     group = evidence.group(name.namespace, name.name) if name.kind in ("PodGroup", "") else None
     if group is not None:
-        return _why_group(group_target(group), _members(group, evidence), evidence, asking)
+        return _why_group(*_scheduled_with(group, evidence, asking), evidence, asking)
+    if name.kind == "CompositePodGroup":
+        groups = groups_table(one.object for one in evidence.cluster.seen)
+        root = groups.composites.get((name.namespace, name.name))
+        if root is not None:
+            return _why_group(group_target(root), _pods_below(root, groups, evidence), evidence, asking)
     for kind in (name.kind,) if name.kind else ("Pod", "PodGroup"):
         found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
         if found is not None:
@@ -83,7 +89,7 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
     key = group_key(pod)
     group = evidence.group(*key) if key is not None else None
     if not pod.spec.node_name and group is not None:
-        return _why_group(group_target(group), _members(group, evidence), evidence, asking, of=target)
+        return _why_group(*_scheduled_with(group, evidence, asking), evidence, asking, of=target)
     if not pod.spec.node_name:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
@@ -97,6 +103,22 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
 def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
     key = (group.metadata.namespace, group.metadata.name)
     return [pod for pod in evidence.cluster.pods() if group_key(pod) == key]
+
+
+def _scheduled_with(group: PodGroup, evidence: Evidence, asking: Asking) -> tuple[Target, list[Pod]]:
+    """The group and its pods; or, if pods of it wait, the tree that they are scheduled with."""
+    members, groups = _members(group, evidence), groups_table(one.object for one in evidence.cluster.seen)
+    keys = (asking.settings.demand_of_pod(pod, groups) for pod in members if not pod.spec.node_name)
+    key = next((key for key in keys if key.kind is DemandKind.TREE), None)
+    root = groups.composites.get(key.object) if key is not None else None
+    if root is None:
+        return group_target(group), members
+    return group_target(root), _pods_below(root, groups, evidence)
+
+
+def _pods_below(root: CompositePodGroup, groups: Groups, evidence: Evidence) -> list[Pod]:
+    inside = {*groups.beneath(key_of(root))}
+    return [pod for pod in evidence.cluster.pods() if group_key(pod) in inside]
 
 
 def _why_group(

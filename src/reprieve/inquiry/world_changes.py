@@ -13,7 +13,7 @@ from reprieve.cluster.api.values import part, text_in
 from reprieve.inquiry.decoded_cluster import decoded_bodies
 from reprieve.inquiry.object_names import ObjectName, absent_text, similar_hint
 from reprieve.model.formatting import counted, listed
-from reprieve.model.groups import group_key
+from reprieve.model.groups import group_key, groups_table
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PodStatus
 
@@ -185,8 +185,13 @@ def _remove(world: ChangedWorld, name: ObjectName) -> None:
 
 
 def pods_of_name(seen: Iterable[Seen], name: ObjectName) -> list[Pod] | None:
-    """The pod, or the pods of the group; None if there is neither."""
+    """The pod, or the pods of the group or tree; None if there is none of them."""
     key = (name.namespace, name.name)
+    if name.kind == "CompositePodGroup":
+        groups = groups_table(one.object for one in seen)
+        inside = {*groups.beneath(key)}
+        found = (one.object for one in seen if isinstance(one.object, Pod))
+        return [pod for pod in found if group_key(pod) in inside] if key in groups.composites else None
     pods = [one.object for one in seen if isinstance(one.object, Pod)]
     alone = [pod for pod in pods if (pod.metadata.namespace, pod.metadata.name) == key]
     if alone and name.kind in ("", "Pod"):

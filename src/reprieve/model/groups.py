@@ -33,11 +33,53 @@ class GroupColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The outermost group that a PodGroup is in, known or not; or why there is none."""
+
+    root: GroupKey | None = None  # None: the PodGroup is in no other group, or is not known
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Groups:
     pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
     # What was last asked for: a decision asks for one list of keys again and again.
     _last: dict[str, GroupColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _index: list[dict[GroupKey, list[Group]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+
+    def _inside(self) -> dict[GroupKey, list[Group]]:
+        """The groups by their parent, made when it is first asked for: most changes of groups need none."""
+        if not self._index:
+            index: dict[GroupKey, list[Group]] = {}
+            groups: list[Group] = [*self.pod_groups.values(), *self.composites.values()]
+            for group in groups:
+                if group.spec.parent:
+                    index.setdefault((group.metadata.namespace, group.spec.parent), []).append(group)
+            self._index.append(index)
+        return self._index[0]
+
+    def children(self, composite: GroupKey) -> list[Group]:
+        """The groups that name it as their parent, the oldest first, then by name."""
+        return sorted(self._inside().get(composite, ()), key=_age)
+
+    def ancestry(self, key: GroupKey) -> Ancestry:
+        group: Group | None = self.pod_groups.get(key)
+        if group is None or not group.spec.parent:
+            return Ancestry()
+        namespace, seen = key[0], list[str]()
+        while group is not None and group.spec.parent:
+            if group.spec.parent in seen:
+                return Ancestry(problem=f"CompositePodGroup {namespace}/{group.spec.parent} is inside itself")
+            seen.append(group.spec.parent)
+            group = self.composites.get((namespace, group.spec.parent))
+        if len(seen) >= _DEEPEST:
+            outermost = f"CompositePodGroup {namespace}/{seen[-1]}"
+            text = f"it is {len(seen)} levels below {outermost}; a tree has no more than {_DEEPEST} levels"
+            return Ancestry(problem=text)
+        return Ancestry((namespace, seen[-1]))
 
     def chain(self, key: GroupKey | None) -> Iterator[tuple[str, Group]]:
         """A pod's group and the known groups around it, from the inside out, each with a name that includes
@@ -46,33 +88,27 @@ class Groups:
         for _ in range(_DEEPEST):
             if group is None:
                 return
-            meta = group.metadata
-            yield f"{type(group).__name__}/{meta.namespace}/{meta.name}", group
-            parent = group.spec.parent
-            group = self.composites.get((meta.namespace, parent)) if parent else None
+            yield name_of(group), group
+            namespace, parent = group.metadata.namespace, group.spec.parent
+            group = self.composites.get((namespace, parent)) if parent else None
 
     def root(self, key: GroupKey | None) -> Group | None:
         """The outermost group, whose priority applies to all pods inside."""
         chain = [group for _, group in self.chain(key)]
         return chain[-1] if chain else None
 
-    def around(self, key: GroupKey | None) -> list[CompositePodGroup]:
-        """The known groups around a pod's group, from the inside out."""
-        return [group for _, group in self.chain(key) if isinstance(group, CompositePodGroup)]
-
-    def missing(self, key: GroupKey | None) -> str:
-        """The parent of the outermost known group, if it names one that is not known."""
-        root = self.root(key)
-        return root.spec.parent if root is not None and len([*self.chain(key)]) < _DEEPEST else ""
-
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
         """The PodGroups inside a composite group, whether or not the composite group is known."""
-        namespace, name = composite
-        inside = (key for key in self.pod_groups if key[0] == namespace)
-        return sorted(key for key in inside if name in (*self._names_around(key), self.missing(key)))
-
-    def _names_around(self, key: GroupKey) -> list[str]:
-        return [group.metadata.name for group in self.around(key)]
+        found, seen, left = set[GroupKey](), {composite}, [composite]
+        while left:
+            for group in self._inside().get(left.pop(), ()):
+                key = key_of(group)
+                if isinstance(group, PodGroup):
+                    found.add(key)
+                elif key not in seen:
+                    seen.add(key)
+                    left.append(key)
+        return sorted(found)
 
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
         """The outermost group that can only be evicted as a whole."""
@@ -114,6 +150,20 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
         np.array(priorities, np.int64),
         np.array(composite, np.bool_),
     )
+
+
+def key_of(group: Group) -> GroupKey:
+    return group.metadata.namespace, group.metadata.name
+
+
+def name_of(group: Group) -> str:
+    """With its kind."""
+    return "/".join((type(group).__name__, *key_of(group)))
+
+
+def _age(group: Group) -> tuple[float, str]:
+    created = group.metadata.creation_timestamp
+    return created.timestamp() if created is not None else 0.0, group.metadata.name
 
 
 def groups_table(objects: Iterable[KubernetesObject]) -> Groups:

@@ -4,12 +4,13 @@ A ``Demand`` says what must be placed together; an ``Ask`` is one pod, in one vi
 profile.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.shape import Shape
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.rejection_codes import Rejection
@@ -53,6 +54,64 @@ Scorer = Callable[[Ask, Mask], Ints | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """A group within a demand: a leaf has pods of the demand (positions), any other group has child groups.
+
+    What runs already is not needed again: a leaf that has enough pods, and a group that has enough children,
+    needs none.
+    """
+
+    needed: int  # how many of its pods, or of its children, it needs to be met
+    members: tuple[int, ...] = ()
+    children: tuple["Branch", ...] = ()
+    topology_key: str = ""  # all pods inside must be where this label of nodes has one value
+    allowed: Mask | None = None  # the domain of those that run already; None: any
+
+    def is_met(self, placed: Container[int]) -> bool:
+        """Whether it has what it needs if these pods (positions) have a node."""
+        met = sum(child.is_met(placed) for child in self.children)
+        return met + sum(member in placed for member in self.members) >= self.needed
+
+    def is_whole(self, placed: Collection[int]) -> bool:
+        """Whether no group inside that is not met has a pod with a node."""
+        if not self.is_met(placed):
+            return not any(member in placed for member in self.positions())
+        return all(child.is_whole(placed) for child in self.children)
+
+    def needs(self, position: int, placed: Container[int]) -> bool:
+        """Whether one more of its pods is needed if these have a node."""
+        if self.is_met(placed):
+            return False
+        return position in self.members or any(child.needs(position, placed) for child in self.children)
+
+    def keeps_domains(self, view: Snapshot, nodes: Sequence[int]) -> bool:
+        """Whether each group inside is in one domain, beside those that run, with its pods on these nodes."""
+        there = [nodes[position] for position in self.positions() if nodes[position] != NOWHERE]
+        if self.allowed is not None and not self.allowed[there].all():
+            return False
+        domains = set(view.nodes.label(self.topology_key).codes[there].tolist()) if self.topology_key else ()
+        if len(domains) > 1 or 0 in domains:
+            return False
+        return all(child.keeps_domains(view, nodes) for child in self.children)
+
+    def positions(self) -> Iterator[int]:
+        yield from self.members
+        for child in self.children:
+            yield from child.positions()
+
+    @property
+    def has_topology_inside(self) -> bool:
+        return any(child.topology_key or child.has_topology_inside for child in self.children)
+
+    def fewest(self) -> float:
+        """With how many pods it can be met; infinity: with none that there are."""
+        if not self.children:
+            return self.needed if self.needed <= len(self.members) else inf
+        each = sorted(child.fewest() for child in self.children)
+        return sum(each[: self.needed]) if self.needed <= len(each) else inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Demand:
     """Pods (rows) that are placed together, each seeing the ones before it."""
 
@@ -70,3 +129,62 @@ class Demand:
     spares_gangs: bool = False  # of plans, those that leave no gang with too few pods come first
     until: float | None = None  # room that comes later is of no use
     effort: Effort = NO_EFFORT  # what searches for it may spend; nothing: the order of its pods is fixed
+    # The groups that its pods are in, if it is a tree of groups. Then ``needed`` is the least number of pods
+    # that can meet it, and if ``most`` is given, no pods are placed beyond those that its groups need.
+    tree: Branch | None = None
+    # For each pod the nodes that its groups leave it; empty: ``allowed`` counts for all of them.
+    within: tuple[Mask, ...] = ()
+
+    def nodes_for(self, position: int) -> Mask | None:
+        """The nodes that a pod may use; None: every node."""
+        if not self.within:
+            return self.allowed
+        return self.within[position] if self.allowed is None else self.within[position] & self.allowed
+
+    def is_met_by(self, nodes: Sequence[int]) -> bool:
+        """Whether enough of its pods have one of these nodes, NOWHERE being none."""
+        placed = {position for position, node in enumerate(nodes) if node != NOWHERE}
+        if len(placed) < self.needed:
+            return False
+        return self.tree is None or (self.tree.is_met(placed) and self.tree.is_whole(placed))
+
+
+def pieces(demand: Demand, group: Branch, allowed: Mask | None = None) -> Iterator[Demand]:
+    """The parts of a tree that need nothing of each other: all of it, unless enough of it runs.
+
+    If enough of a group runs, each of its children is a part, and each pod of a leaf. ``allowed``: the nodes
+    that the groups around leave.
+    """
+    if group.allowed is not None:
+        allowed = group.allowed if allowed is None else group.allowed & allowed
+    if not group.is_met(()):
+        members, fewest = [*group.positions()], group.fewest()
+        if fewest < inf:
+            tree = renumbered(group, {member: i for i, member in enumerate(members)})
+            yield _part(demand, members, tree, int(fewest), allowed)
+        return
+    for child in group.children:
+        yield from pieces(demand, child, allowed)
+    for member in group.members:
+        yield _part(demand, [member], None, 1, allowed)
+
+
+def _part(
+    demand: Demand, members: Sequence[int], tree: Branch | None, needed: int, allowed: Mask | None
+) -> Demand:
+    return replace(
+        demand,
+        pods=tuple(demand.pods[member] for member in members),
+        nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
+        needed=needed,
+        most=needed,
+        tree=tree,
+        topology_key=tree.topology_key if tree is not None else "",
+        allowed=allowed,
+    )
+
+
+def renumbered(group: Branch, numbers: Mapping[int, int]) -> Branch:
+    """The same group in a demand that has only some of the pods, at these positions."""
+    members = tuple(numbers[member] for member in group.members)
+    return replace(group, members=members, children=tuple(renumbered(c, numbers) for c in group.children))

@@ -1,4 +1,7 @@
-"""Placing a group within one domain of a topology: a zone, a rack, a block of nodes."""
+"""Placing a group within one domain of a topology: a zone, a rack, a block of nodes.
+
+How a tree of groups is placed is in ``group_tree``.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reprieve.model.columns import Mask
-from reprieve.model.resources import CPU, MEMORY
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
+from reprieve.placement.domain_reports import fullness, named
 from reprieve.placement.gang_search import either, place_in_any_order, rearranged
+from reprieve.placement.group_tree import place_tree
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.placement.rejection_codes import NO_CODES, Code, Reason, Rejection
+from reprieve.placement.rejection_codes import NO_CODES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +46,8 @@ def place_together(
     promised: Promised = NOTHING_PROMISED,
 ) -> Placement | Unplaceable:
     """Like ``place``, and all in one domain if the demand must not leave one: the best of them."""
-    if not demand.topology_key:
-        return place_in_any_order(demand, view, profile, choose, promised)
+    if demand.tree is not None or not demand.topology_key:
+        return place_within(demand, view, profile, choose, promised)
     domains = [(one, replace(demand, allowed=one.nodes)) for one in topology_domains(view, demand)]
     tries = [(domain, place(there, view, profile, choose, promised)) for domain, there in domains]
     if not any(isinstance(found, Placement) for _, found in tries):
@@ -57,25 +61,25 @@ def place_together(
     if misses:
         codes = NO_CODES.union(*(miss.codes for _, miss in misses))
         domain, nearest = max(misses, key=lambda pair: pair[1].placed)
-        return replace(_named(nearest, demand, f"{demand.topology_key}={domain.name}"), codes=codes)
+        return replace(
+            named(nearest, demand.topology_key, f"{demand.topology_key}={domain.name}"), codes=codes
+        )
     nowhere = replace(demand, allowed=np.zeros(len(view.nodes), np.bool_))
     found = place(nowhere, view, profile, choose, promised)
     where_others_are = f"any {demand.topology_key} that all running pods of the group are in"
-    return _named(found, demand, where_others_are) if isinstance(found, Unplaceable) else found
+    return named(found, demand.topology_key, where_others_are) if isinstance(found, Unplaceable) else found
 
 
-def _named(miss: Unplaceable, demand: Demand, domain: str) -> Unplaceable:
-    """Says which domain it is that nodes are outside of, and which nodes are in none."""
-    lacks = miss.view.nodes.label(demand.topology_key).codes == 0
-    rejections: list[Rejection] = []
-    for one in miss.survey.rejections:
-        if one.reason.code is not Code.OUTSIDE_DOMAIN:
-            rejections.append(one)
-            continue
-        missing = Reason(Code.DOMAIN_LABEL_MISSING, demand.topology_key)
-        rejections.append(replace(one, rows=one.rows & lacks, reason=missing))
-        rejections.append(replace(one, rows=one.rows & ~lacks, reason=Reason(one.reason.code, domain)))
-    return replace(miss, survey=replace(miss.survey, rejections=tuple(rejections)))
+def place_within(
+    demand: Demand,
+    view: Snapshot,
+    profile: Profile = DEFAULT_PROFILE,
+    choose: Choose | None = None,
+    promised: Promised = NOTHING_PROMISED,
+) -> Placement | Unplaceable:
+    """On the nodes that are allowed to it; the domain that a group must not leave has been chosen."""
+    place_it = place_in_any_order if demand.tree is None else place_tree
+    return place_it(demand, view, profile, choose, promised)
 
 
 def _placed(placement: Placement) -> int:
@@ -85,15 +89,4 @@ def _placed(placement: Placement) -> int:
 def _score(view: Snapshot, demand: Demand, domain: Domain, placement: Placement, *, most: int) -> float:
     """The more pods the better, and the fuller the domain gets; of equals the first by name."""
     rows = [pod for pod, node in zip(demand.pods, placement.nodes, strict=True) if node != NOWHERE]
-    return _placed(placement) * 100 // most + _fullness(view, domain, rows)
-
-
-def _fullness(view: Snapshot, domain: Domain, pods: list[int]) -> int:
-    """How much of the domain's cpu and memory is used then, in percent."""
-    shares = []
-    for kind, name in enumerate((CPU, MEMORY)):
-        capacity = int(view.allocatable[view.axis.names.index(name)][domain.nodes].sum())
-        used = int(view.nonzero[kind][domain.nodes].sum()) + int(view.pods.nonzero[kind, pods].sum())
-        if capacity:
-            shares.append(min(used, capacity) * 100 // capacity)
-    return sum(shares) // len(shares) if shares else 0
+    return _placed(placement) * 100 // most + fullness(view, domain.nodes, rows)

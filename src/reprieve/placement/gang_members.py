@@ -3,7 +3,7 @@
 Says nothing about where they fit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -38,16 +38,23 @@ class Members:
 
 
 def members_of(demand: Demand, view: Snapshot, profile: Profile) -> Members:
-    by_shape: dict[Shape, list[int]] = {}
-    for position, pod in enumerate(demand.pods):
-        by_shape.setdefault(view.pods.shape(pod), []).append(position)
-    asks = [Ask(view, demand.pods[positions[0]], profile) for positions in by_shape.values()]
+    by_shape = equal_members(demand, view, range(len(demand.pods)))
+    asks = [Ask(view, demand.pods[positions[0]], profile) for positions in by_shape]
     found = [tie for ask in asks for tie in _ties(ask)]
     return Members(
-        by_shape=tuple(map(tuple, by_shape.values())),
+        by_shape=by_shape,
         ties=max((ties for ties, _ in found), key=lambda ties: ties.value, default=Ties.ROOM),
         codes=_ROOM.union(*(codes for _, codes in found)),
     )
+
+
+def equal_members(demand: Demand, view: Snapshot, order: Iterable[int]) -> tuple[tuple[int, ...], ...]:
+    """Members of one shape that may use the same nodes, in this order."""
+    found: dict[tuple[Shape, bytes], list[int]] = {}
+    for member in order:
+        nodes = demand.within[member].tobytes() if demand.within else b""
+        found.setdefault((view.pods.shape(demand.pods[member]), nodes), []).append(member)
+    return tuple(map(tuple, found.values()))
 
 
 _ROOM = frozenset({Code.INSUFFICIENT_RESOURCE, Code.TOO_MANY_PODS})

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reprieve.model.columns import Mask
-from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Demand, Promised
 from reprieve.placement.effort import Share
-from reprieve.placement.gang_members import LIFTED, Members, Ties, members_of
+from reprieve.placement.gang_members import LIFTED, Members, Ties, equal_members, members_of
 from reprieve.placement.packing import Packing, Room
 from reprieve.placement.place import (
     Choose,
@@ -59,12 +58,25 @@ def rearranged(
     demand: Demand, view: Snapshot, profile: Profile, choose: Choose | None, promised: Promised
 ) -> Placement | frozenset[Code]:
     """Another placement of members that do not fit in the demand's order; or for what nodes are refused."""
-    if not demand.effort.units or demand.needed < 2:
+    if not demand.effort.units:
+        return NO_CODES
+    return rearranged_within(demand.effort.share(), demand, view, profile, choose, promised)
+
+
+def rearranged_within(  # noqa: PLR0913, PLR0917  what ``rearranged`` takes, and how much it may spend
+    share: Share,
+    demand: Demand,
+    view: Snapshot,
+    profile: Profile,
+    choose: Choose | None,
+    promised: Promised,
+) -> Placement | frozenset[Code]:
+    if demand.needed < 2:
         return NO_CODES  # if one is enough, each has been tried by itself
     members = members_of(demand, view, profile)
     if members.fixed_order_is_exact:
         return NO_CODES
-    return _Search(demand, view, profile, choose, promised, members).run(demand.effort.share())
+    return _Search(demand, view, profile, choose, promised, members).run(share)
 
 
 def place_on(
@@ -106,7 +118,7 @@ class _Search:
     def _survey(self, member: int) -> Survey:
         demand, pod = self.demand, self.demand.pods[member]
         asks = [Ask(view, pod, self.profile) for view in self._views()]
-        return in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+        return in_all([survey(ask, demand.constraints, demand.nodes_for(member)) for ask in asks])
 
     def _open(self, surveys: Sequence[Survey]) -> Mask:
         """The nodes that each member could use if it were alone, or with the right members beside it."""
@@ -136,10 +148,7 @@ class _Search:
         return sorted(range(len(self.demand.pods)), key=lambda member: (nodes[member], -size[member], member))
 
     def _seating(self, order: Sequence[int]) -> Seating:
-        shapes: dict[Shape, list[int]] = {}
-        for member in order:
-            shapes.setdefault(self.view.pods.shape(self.demand.pods[member]), []).append(member)
-        by_shape = tuple(map(tuple, shapes.values()))
+        by_shape = equal_members(self.demand, self.view, order)
         return Seating(self.demand, self.profile, by_shape, in_order=self.members.ties is Ties.ORDER)
 
     def _suiting(self, members: Sequence[int], nodes: Sequence[int]) -> tuple[int, int]:
@@ -166,7 +175,8 @@ class _Search:
     def _in_turn(self, order: Sequence[int], nodes: Sequence[int]) -> Placement | None:
         """One after the other in this order, on these nodes where they can be used."""
         pods = tuple(self.demand.pods[member] for member in order)
-        demand = replace(self.demand, pods=pods, nominated=tuple(nodes))
+        within = tuple(self.demand.within[member] for member in order) if self.demand.within else ()
+        demand = replace(self.demand, pods=pods, nominated=tuple(nodes), within=within)
         found = place(demand, self.view, self.profile, self.choose, self.promised)
         if isinstance(found, Unplaceable):
             return None

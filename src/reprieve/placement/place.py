@@ -93,8 +93,24 @@ def place(
     promised: Promised = NOTHING_PROMISED,
 ) -> Placement | Unplaceable:
     """A node for as many pods as possible, one after the other; gives up when too few can be left."""
+    return place_in(demand, views_of(view, promised), profile, choose)[0]
+
+
+def views_of(view: Snapshot, promised: Promised) -> tuple[Snapshot, ...]:
+    """A placement must hold in all of them."""
+    return (view, with_promises(view, promised)) if promised else (view,)
+
+
+def place_in(
+    demand: Demand,
+    views: Sequence[Snapshot],
+    profile: Profile,
+    choose: Choose | None,
+    *,
+    goes_on: bool = False,
+) -> tuple[Placement | Unplaceable, Sequence[Snapshot]]:
+    """The placement; and, if it ``goes_on``, the views as pods see them that are placed next."""
     choose = choose or best
-    views = [view, with_promises(view, promised)] if promised else [view]
     nodes: list[int] = []
     failed: list[tuple[int, Survey, Snapshot]] = []
     codes: set[Code] = set()
@@ -104,7 +120,7 @@ def place(
             nodes.append(NOWHERE)
             continue
         asks = [Ask(view, pod, profile) for view in views]
-        found = surveys.of(asks, nodes[-1] if nodes else NOWHERE)
+        found = surveys.of(asks, demand.nodes_for(i), nodes[-1] if nodes else NOWHERE)
         codes.update(rejection.reason.code for rejection in found.rejections)
         nominated = demand.nominated[i] if demand.nominated else NOWHERE
         if not found.feasible.any():
@@ -112,15 +128,15 @@ def place(
             failed.append((pod, found, views[-1]))
             if len(demand.pods) - len(failed) < demand.needed:
                 first, refusals, seen = failed[0]
-                return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes))
+                return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes)), views
             if nominated != NOWHERE:  # its room is being made, and not for those after it
                 views = [with_pod(view, pod, nominated) for view in views]
             continue
         is_kept = nominated != NOWHERE and found.feasible[nominated]
         nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
-        if i + 1 < len(demand.pods):
+        if goes_on or i + 1 < len(demand.pods):
             views = [with_taken(ask, nodes[-1]) for ask in asks]
-    return Placement(tuple(nodes))
+    return Placement(tuple(nodes)), views
 
 
 class _Surveys:
@@ -130,24 +146,24 @@ class _Surveys:
 
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
-        self._last: tuple[Shape, Survey] | None = None
+        self._last: tuple[Shape, Mask | None, Survey] | None = None
 
-    def of(self, asks: Sequence[Ask], used: int) -> Survey:
-        """``used``: the node of the pod before."""
-        found, demand = self._adjusted(asks, used), self._demand
+    def of(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey:
+        """``allowed``: the nodes that the pod may use; ``used``: the node of the pod before."""
+        found, demand = self._adjusted(asks, allowed, used), self._demand
         if found is None:
-            found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+            found = in_all([survey(ask, demand.constraints, allowed) for ask in asks])
         is_plain = len(demand.pods) > 1 and takes_only_room(asks[0])
-        self._last = (asks[0].shape, found) if is_plain else None
+        self._last = (asks[0].shape, allowed, found) if is_plain else None
         return found
 
-    def _adjusted(self, asks: Sequence[Ask], used: int) -> Survey | None:
-        if self._last is None or self._last[0] != asks[0].shape:
+    def _adjusted(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey | None:
+        if self._last is None or self._last[0] != asks[0].shape or self._last[1] is not allowed:
             return None
-        feasible = self._last[1].feasible.copy()
+        feasible = self._last[2].feasible.copy()
         if resources in self._demand.constraints:
             feasible[used] &= all(has_room(ask, used) for ask in asks)
-        return Survey(feasible, self._last[1].rejections) if feasible.any() else None
+        return Survey(feasible, self._last[2].rejections) if feasible.any() else None
 
 
 def with_promises(view: Snapshot, promised: Promised) -> Snapshot:

@@ -106,7 +106,8 @@ class PartialSeating:
         seating, demand = self.seating, self.seating.demand
         members, tried = self.left[shape], set(self.barred)
         asks = [Ask(view, demand.pods[members[0]], seating.profile) for view in views]
-        found = in_all([survey(ask, demand.constraints, demand.allowed) for ask in asks])
+        nodes = demand.nodes_for(members[0])
+        found = in_all([survey(ask, demand.constraints, nodes) for ask in asks])
         seating.codes.update(rejection.reason.code for rejection in found.rejections)
         reserved = {demand.nominated[member]: member for member in members} if demand.nominated else {}
         for node in _best_first(asks[0], found.feasible, reserved):

@@ -16,9 +16,9 @@ from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
-from reprieve.placement.domains import Domain
+from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import Effort
-from reprieve.placement.gang_search import place_in_any_order, place_on
+from reprieve.placement.gang_search import place_on
 from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
     Counting,
@@ -96,7 +96,7 @@ class Planning:
             return there if RoomAndPorts(self._settled(there, pods)).suffice(pods.tolist()) else None
         demand = replace(question.demand, allowed=self.domain.nodes)
         view, choose = without(question.view, pods), question.policy.choose
-        placed = place_in_any_order(demand, view, question.profile, choose)
+        placed = place_within(demand, view, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
 
     def by_ceiling(self, placement: Placement) -> Plan:
@@ -346,7 +346,7 @@ class Planning:
         emptied = without(question.view, _pods_of(taken))
         choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
         demand = replace(question.demand, allowed=nodes)
-        placed = place_in_any_order(demand, emptied, question.profile, choose)
+        placed = place_within(demand, emptied, question.profile, choose)
         return placed if isinstance(placed, Placement) else None
 
     def _dearest_node(self, plan: Plan) -> int:
@@ -469,9 +469,12 @@ def _shortage(ask: Ask, requested: Ints) -> Floats:
 def more_room_never_hurts(question: Question, matter: Mask) -> bool:
     """Feasibility is monotone in the victims if the demand's pods are identical and no other pod matters.
 
-    Otherwise a victim may be the very pod that the demand has an affinity to.
+    Otherwise a victim may be the very pod that the demand has an affinity to. Groups of a tree take room from
+    each other, and more room may mean that the first take more.
     """
     pods = question.view.pods
+    if question.demand.tree is not None:
+        return False
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 

@@ -48,11 +48,13 @@ def _domains(question: Question) -> Iterator[Domain]:
 
 def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidates) -> Plan | NoPlan:
     demand, view = question.demand, question.view
+    if demand.tree is not None and demand.tree.has_topology_inside:
+        return NoPlan(Why.NO_HELP)  # a pod by itself does not know the domains of its groups
     nodes: list[int] = []
     plans: list[Plan] = []
     refusals: list[NoPlan] = []
-    for pod in demand.pods:
-        if demand.most is not None and len(plans) >= demand.most:
+    for position, pod in enumerate(demand.pods):
+        if _is_spare(demand, position, nodes):
             nodes.append(NOWHERE)
             continue
         alone = _alone(pod, domain, question)
@@ -72,7 +74,17 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
         going = [row for unit in plans[-1].victims for row in unit.pods]
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)
         view = with_taken(ask, nodes[-1])
+    if not demand.is_met_by(nodes):
+        return _too_few(refusals, plans) if refusals else NoPlan(Why.NO_HELP)
     return joined(domain.name, demand.pods, nodes, plans)
+
+
+def _is_spare(demand: Demand, position: int, nodes: Sequence[int]) -> bool:
+    """Whether those before it that have a node are enough."""
+    if demand.most is None:
+        return False
+    placed = {before for before, node in enumerate(nodes) if node != NOWHERE}
+    return len(placed) >= demand.most if demand.tree is None else not demand.tree.needs(position, placed)
 
 
 def _too_few(refusals: Sequence[NoPlan], plans: Sequence[Plan]) -> NoPlan:
@@ -92,6 +104,7 @@ def _alone(pod: int, domain: Domain, question: Question) -> Demand:
         priority=int(question.view.pods.priority[pod]),
         allowed=domain.nodes,
         topology_key="",
+        tree=None,
         nominated=(),
     )
 

@@ -4,7 +4,7 @@ How a plan is made on one node, in one topology domain or in the cluster is in `
 is, which may be preempted and by which criteria a plan wins is the policy's business.
 """
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -90,11 +90,16 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         if len(ranks) >= question.most and prospect.at_least > ranks[question.most - 1]:
             break
         plan = prospect.plan(question, takeable)
-        if plan is not None and not (plan.broken and question.policy.breaks_no_budget):
-            plans.append(plan)
-            insort(ranks, prospect.rank_of(plan, question))
-            if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
-                break  # before the next is sought: it costs no less than this one, and has another name
+        if plan is None or (plan.broken and question.policy.breaks_no_budget):
+            continue
+        its_rank = prospect.rank_of(plan, question)
+        place = bisect_left(ranks, its_rank)
+        if its_rank in ranks[place : place + 1]:
+            continue  # a domain of one node, which has its name: the node by itself has the same plan
+        plans.append(plan)
+        ranks.insert(place, its_rank)
+        if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
+            break  # before the next is sought: it costs no less than this one
     return plans
 
 

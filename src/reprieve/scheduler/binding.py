@@ -14,7 +14,7 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler import volumes
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKind
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.enqueueing import forget, regroup, stand_in_line
 from reprieve.scheduler.handover import unmark
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
@@ -63,11 +63,17 @@ def bind_failed(state: State, bind: Bind, error: str, now: float) -> Iterator[Ef
     """Other pods of a gang may be bound already, so the room is kept for those that are not."""
     yield from give_up(state, bind.target, f"binding failed: {error}", now)
     key = state.ledger.parts.get(bind.target)
-    in_group = key is not None and key.kind is DemandKind.GROUP
-    group = state.world.groups.group(key.object) if key is not None and in_group else None
-    if group is not None and group.spec.gang is not None and state.world.has_node(bind.node):
+    if key is not None and _needs_others(state, key) and state.world.has_node(bind.node):
         state.ledger.nominations.nominate(bind.target, bind.node, NominationReason.KEPT)
         yield Nominate(bind.target, bind.node)
+
+
+def _needs_others(state: State, key: DemandKey) -> bool:
+    """Whether a pod is part of a gang, or of a tree, which is one."""
+    if not key.kind.is_of_groups:
+        return False
+    group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
+    return key.kind is DemandKind.TREE or (group is not None and group.spec.gang is not None)
 
 
 def give_up(state: State, pod: Target, text: str, now: float, *, has_room: bool = True) -> Iterator[Effect]:

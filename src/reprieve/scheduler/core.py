@@ -56,7 +56,7 @@ from reprieve.scheduler import (
     validation,
 )
 from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester
 from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
@@ -405,4 +405,4 @@ class Scheduler:
 
 
 def _target(key: DemandKey) -> Target:
-    return Target("PodGroup" if key.kind is DemandKind.GROUP else "Pod", key.namespace, key.name, "")
+    return Target(key.object_kind, key.namespace, key.name, "")

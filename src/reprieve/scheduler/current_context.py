@@ -10,7 +10,6 @@ from reprieve.model.effects import Target
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
@@ -66,7 +65,7 @@ def _priorities(state: State, view: Snapshot, pods: Ints) -> Ints:
             continue
         same = codes == code
         demand = state.ledger.parts[target_at(view, int(pods[same.argmax()]))]
-        if demand.kind is DemandKind.GROUP:
+        if demand.kind.is_of_groups:
             found[same] = priority_of(state.world, demand, state.settings.group_rules)
     return found
 

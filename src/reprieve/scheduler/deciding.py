@@ -154,7 +154,7 @@ def _was_told(state: State, requester: Requester, refused: RememberedRefusal) ->
     text, reporter = refused.text_for(requester), state.reporter
     if not all(reporter.has_reported(pod_target(pod.pod), text) for pod in requester.pods):
         return False
-    groups = requester.tree.groups() if isinstance(requester, WaitingGroup) else ()
+    groups = requester.tree.leaves() if isinstance(requester, WaitingGroup) else ()
     return all(
         reporter.is_scheduled(group) or reporter.has_reported(group_target(group), text) for group in groups
     )
@@ -209,9 +209,14 @@ def _placed(state: State, context: DecisionContext, found: Placement, now: float
         effects.extend(call_off(state, requester.key, _use_of(handover, places), now))
     else:
         state.plans.keep(requester.key, rest)
-    if len(placed) < len(requester.pods):
+    if len(placed) < len(requester.pods) or _leaves_out(requester):
         state.queue.again(requester.key)
     return Decided(decision, tuple(effects))
+
+
+def _leaves_out(requester: Requester) -> bool:
+    """Whether pods of a tree wait that could not be decided about."""
+    return isinstance(requester, WaitingGroup) and requester.left_out is not None
 
 
 def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> EndReason:

@@ -13,7 +13,7 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler import unit_driver
-from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.handover import reported_again
@@ -127,7 +127,7 @@ def _line_up(
         *map(str, known.problems),
         *(f"{path}: not supported by this scheduler" for path in unserved),
     ]
-    left, key = state.ledger.parts.get(target), state.settings.demand_of_pod(pod)
+    left, key = state.ledger.parts.get(target), state.demand_of(pod)
     changed = before is None or left is None or _needs_of(before) != _needs_of(known)
     changed |= bool(faults) != (target in state.faults)
     state.ledger.parts.join(target, key)
@@ -151,7 +151,7 @@ def stand_in_line(state: State, key: DemandKey, now: float, *, changed: bool) ->
     them: it is looked at once, when all events of the step are seen. An eviction that an earlier event of
     the step leads to does not depend on it: the last look before the first delete reads the demand itself.
     """
-    if key.kind is DemandKind.GROUP:
+    if key.kind.is_of_groups:
         state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
     else:
         yield from _enqueue(state, key, now, changed=changed)
@@ -173,16 +173,19 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
         case None:
             state.queue.remove(key)
             demand_settled(state, key, now)
-        case NotYet(text, pods, arriving):
+        case NotYet(text, pods, arriving, flaw):
             state.queue.add(key, 0, now, gated=True, only_node=state.only_node(key))
+            state.queue.gate(key)  # also while its other pods are being bound
             if arriving:
                 state.late_gangs.begin(key, now)
             if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.is_ours(pod.pod)]
                 yield from report_waiting(state.reporter, key, ours, text)
-                group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
-                if group is not None:
-                    yield from state.reporter.group_waits(group, text)
+                for group in state.pod_groups_of(key):
+                    if flaw:
+                        yield from state.reporter.group_is_flawed(group, flaw, text)
+                    else:
+                        yield from state.reporter.group_waits(group, text)
         case requester:
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
@@ -199,10 +202,10 @@ def holds_changed(state: State, now: float) -> Iterator[Effect]:
     changed = before ^ state.held_units
     if not changed:
         return
-    waiting = [(key, state.unit_of(key.object)) for key in state.queue if key.kind is DemandKind.GROUP]
-    for key, unit in waiting:
-        if unit in changed:
-            yield from stand_in_line(state, key, now, changed=unit not in state.held_units)
+    waiting = [(key, state.units_of(key)) for key in state.queue if key.kind.is_of_groups]
+    for key, units in waiting:
+        if not units.isdisjoint(changed):
+            yield from stand_in_line(state, key, now, changed=units.isdisjoint(state.held_units))
 
 
 def late_gangs(state: State, now: float) -> Iterator[Effect]:
@@ -212,10 +215,31 @@ def late_gangs(state: State, now: float) -> Iterator[Effect]:
 
 
 def group_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
-    key = DemandKey.of_group((namespace, name))
-    if key in state.queue:
-        yield from _reconsidered(state, key, now)
-        yield from stand_in_line(state, key, now, changed=True)
+    yield from _groups_changed(state, [(namespace, name)], now)
+
+
+def _groups_changed(state: State, groups: Iterable[GroupKey], now: float) -> Iterator[Effect]:
+    """Their pods may be part of another demand now: in another tree, or in none.
+
+    What is said of pods that run may be what others of their tree wait for.
+    """
+    demands: dict[DemandKey, bool] = {}  # whether pods were moved from it or to it
+    for group in groups:
+        for known in filter(None, map(state.world.pod, state.world.groups.members(group))):
+            target = pod_target(known.pod)
+            left, key = state.ledger.parts.get(target), state.demand_of(known.pod)
+            if not key.kind.is_of_groups or (left is not None and not left.kind.is_of_groups):
+                continue
+            demands.setdefault(key, False)
+            if left is not None and left != key:
+                demands.update({left: True, key: True})
+                state.ledger.parts.join(target, key)
+                move_nomination(state, target, left, now)
+    for key, is_moved in sorted(demands.items()):
+        if key in state.queue:
+            yield from _reconsidered(state, key, now)
+        if is_moved or key in state.queue:
+            yield from stand_in_line(state, key, now, changed=True)
 
 
 def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effect]:
@@ -226,19 +250,20 @@ def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effe
 
 def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
     """What a composite group says counts for all groups inside."""
-    for inside in state.world.groups.tree().beneath((namespace, name)):
-        state.regrouped.add(inside)
-        yield from group_changed(state, *inside, now)
+    inside = state.world.groups.tree().beneath((namespace, name))
+    state.regrouped.update(inside)
+    yield from _groups_changed(state, inside, now)
 
 
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
     """What became of a pod that does not wait may matter to pods of its group that do."""
-    key = state.settings.demand_of_pod(pod)
-    if key.kind is not DemandKind.GROUP:
+    key = state.demand_of(pod)
+    if not key.kind.is_of_groups:
         return
     if key in state.queue:
         yield from stand_in_line(state, key, now, changed=changed)
-    group = state.world.groups.group(key.object) if state.synced else None
+    of_pod = group_key(pod)
+    group = state.world.groups.group(of_pod) if state.synced and of_pod is not None else None
     if group is not None and not state.reporter.is_scheduled(group) and has_started(state.world, group):
         yield from state.reporter.group_scheduled(group)
 

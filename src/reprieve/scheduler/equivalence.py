@@ -139,9 +139,8 @@ def equivalence_key_of(requester: Requester) -> Hashable | None:
             served = (requester.key.namespace, pods[0].pod.spec.scheduler_name)
             # Members that run, and groups around it, are its own.
             own = requester.key if tree.running or tree.children or tree.group.spec.parent else None
-            policy = (tree.group.spec.gang, tree.running, tree.topology_key)
             # Without workload-aware preemption each pod preempts with its own.
             priorities = (requester.priority, *(pod.pod.spec.priority or 0 for pod in pods))
-            return shapes, served, own, policy, priorities, requester.may_preempt
+            return shapes, served, own, tree.signature, priorities, requester.may_preempt
         case WaitingResize():
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reprieve.placement.demand import Demand
+from reprieve.placement.demand import Demand, pieces
 from reprieve.preemption.pod_by_pod import FindCandidates, plans_pod_by_pod
 from reprieve.scheduler.decision_context import DecisionContext
 
@@ -21,6 +21,8 @@ class GangStrategy:
 def needed_members(context: DecisionContext) -> list[Demand]:
     """As many pods as the gang needs to start; each pod beyond that is a demand of its own."""
     demand = context.demand
+    if demand.tree is not None:
+        return [*pieces(demand, demand.tree)]
     if len(demand.pods) == 1:
         return [demand]
     if context.requester.is_starting:

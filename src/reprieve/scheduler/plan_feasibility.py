@@ -85,10 +85,13 @@ def still_feasible(context: DecisionContext, handover: Handover, joined: Collect
     position = {target_at(view, row): i for i, row in enumerate(context.demand.pods)}
     if any(pod not in position or name not in view.nodes.rows for pod, name in handover.places):
         return False  # it was made for a pod that does not wait any more, or for a node that is gone
-    if len(handover.places) < context.demand.needed:
-        return False  # more pods are needed than when it was made
     nodes = [NOWHERE] * len(context.demand.pods)
     for pod, name in handover.places:
         nodes[position[pod]] = view.nodes.rows[name]
+    if not context.demand.is_met_by(nodes):
+        return False  # more pods are needed than when it was made
+    tree = context.demand.tree
+    if tree is not None and not tree.keeps_domains(view, nodes):
+        return False  # a label has changed, or pods of it have started elsewhere
     placement = Placement(tuple(nodes), tuple(position[pod] for pod, _ in handover.places))
     return holds(context.demand, placement, view, context.profile)

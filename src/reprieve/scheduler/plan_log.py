@@ -215,7 +215,9 @@ def _without(record: PlanRecord, decision: str, victim: Target) -> PlanRecord | 
 
 
 def _preemptor(handover: Handover) -> Preemptor:
-    return Preemptor.GROWTH if not handover.nominates else Preemptor(handover.preemptor.kind.lower())
+    if not handover.nominates:
+        return Preemptor.GROWTH
+    return Preemptor.POD if handover.preemptor.kind == "Pod" else Preemptor.POD_GROUP
 
 
 def _rooms(units: Iterable[Collection[Target]], homes: Mapping[Target, str]) -> dict[Target, frozenset[str]]:

@@ -33,7 +33,7 @@ PLANS_REMEMBERED = 8
 
 class Preemptor(StrEnum):
     POD = "pod"
-    POD_GROUP = "podgroup"
+    POD_GROUP = "podgroup"  # also a tree of groups, as kube-scheduler counts it
     GROWTH = "growth"  # a pod that wants more where it runs
 
 

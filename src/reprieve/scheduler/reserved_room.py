@@ -1,5 +1,6 @@
 """Where a demand goes whose reserved room is there: not where it would go if it came now."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reprieve.model.snapshot import NOWHERE
@@ -18,7 +19,9 @@ def placement_in_reserved_room(context: DecisionContext) -> Placement | None:
     if len(context.demand.pods) > 1 and not context.requester.is_starting:
         return _pod_by_pod(context)
     demand, placement = context.demand, Placement(context.demand.nominated)
-    if not context.later or sum(node != NOWHERE for node in placement.nodes) < demand.needed:
+    if not context.later or not demand.is_met_by(placement.nodes):
+        return None
+    if not _keeps_domains(context, placement.nodes):
         return None
     views = (context.view, with_promises(context.view, context.promised_before))
     fits = all(holds(demand, placement, view, context.profile) for view in views)
@@ -27,11 +30,18 @@ def placement_in_reserved_room(context: DecisionContext) -> Placement | None:
 
 def _pod_by_pod(context: DecisionContext) -> Placement | None:
     """Of pods that do not need each other, each takes its own room as soon as that is there."""
-    nodes, views = [], [context.view, with_promises(context.view, context.promised_before)]
-    for pod, node in zip(context.demand.pods, context.demand.nominated, strict=True):
-        alone, there = replace(context.demand, pods=(pod,)), Placement((node,))
-        fits = node != NOWHERE and all(holds(alone, there, view, context.profile) for view in views)
-        nodes.append(node if fits else NOWHERE)
+    views = [context.view, with_promises(context.view, context.promised_before)]
+    nodes = [NOWHERE] * len(context.demand.pods)
+    for i, (pod, node) in enumerate(zip(context.demand.pods, context.demand.nominated, strict=True)):
+        alone, there = replace(context.demand, pods=(pod,), tree=None), Placement((node,))
+        fits = node != NOWHERE and _keeps_domains(context, [*nodes[:i], node, *nodes[i + 1 :]])
+        fits = fits and all(holds(alone, there, view, context.profile) for view in views)
+        nodes[i] = node if fits else NOWHERE
         if fits:
             views = [with_taken(Ask(view, pod, context.profile), node) for view in views]
     return Placement(tuple(nodes)) if any(node != NOWHERE for node in nodes) else None
+
+
+def _keeps_domains(context: DecisionContext, nodes: Sequence[int]) -> bool:
+    tree = context.demand.tree
+    return tree is None or tree.keeps_domains(context.view, nodes)

@@ -6,10 +6,11 @@ A feature gate is never a value here: the function or the record that it stands 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from reprieve.model.groups import Groups
 from reprieve.model.objects import Pod
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.scheduler.demand_key import DemandKey, with_its_group
+from reprieve.scheduler.demand_key import DemandKey, with_its_tree
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES, GroupRules
 from reprieve.scheduler.gang_strategy import MIN_COUNT, GangStrategy
 from reprieve.scheduler.queue import DEFAULT_BACKOFF, Backoff
@@ -25,7 +26,7 @@ class Settings:
     volume_seconds: float = 600.0  # how long volumes may take before the pod is tried elsewhere
     # By scheduler name; for pods of a scheduler without an entry nothing is evicted.
     policies: Mapping[str, Policy] = field(default_factory=lambda: {SCHEDULER_NAME: REPRIEVE})
-    demand_of_pod: Callable[[Pod], DemandKey] = with_its_group  # which demand a waiting pod is part of
+    demand_of_pod: Callable[[Pod, Groups], DemandKey] = with_its_tree  # which demand a waiting pod is part of
     gangs: GangStrategy = MIN_COUNT
     group_rules: GroupRules = DEFAULT_RULES
     tolerations: TolerationRules = HONOURED

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod, PodGroup
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
@@ -117,7 +117,7 @@ class State:
         faulty = [pod for pod in requester.pods if pod_target(pod.pod) in self.faults]
         if faulty and isinstance(requester, WaitingGroup):
             name = faulty[0].pod.metadata.name
-            text = f"PodGroup {key.namespace}/{key.name} waits for pod {name}, which is faulty"
+            text = f"{key.object_kind} {key.namespace}/{key.name} waits for pod {name}, which is faulty"
             return NotYet(text, tuple(pod for pod in requester.pods if pod not in faulty))
         if faulty:
             return NotYet("")
@@ -125,9 +125,11 @@ class State:
             # The API server starts nothing there: a bind would fail, and evictions for it would be in vain.
             text = f"namespace {key.namespace} is being deleted, and nothing can start there"
             return NotYet(text, requester.pods)
-        group = group_key(requester.pods[0].pod) if key.kind is not DemandKind.RESIZE else None
-        if group is not None and self.is_being_preempted(group):
-            name = "/".join(group)
+        pods = requester.pods if key.kind is not DemandKind.RESIZE else ()
+        groups = {group for pod in pods if (group := group_key(pod.pod)) is not None}
+        held = next((group for group in sorted(groups) if self.is_being_preempted(group)), None)
+        if held is not None:
+            name = "/".join(held)
             text = f"PodGroup {name} is being preempted: its pods start when all preempted pods are gone"
             return NotYet(text, requester.pods)
         return None
@@ -138,6 +140,26 @@ class State:
         """The name of the unit that the pods of a group are evicted with; None if each goes alone."""
         found = self.world.groups.tree().unit(group)
         return found[0] if found is not None else None
+
+    def demand_of(self, pod: Pod) -> DemandKey:
+        """The demand that a waiting pod is part of."""
+        return self.settings.demand_of_pod(pod, self.world.groups.tree())
+
+    def pod_groups_of(self, key: DemandKey) -> list[PodGroup]:
+        """The known PodGroups of a demand."""
+        match key.kind:
+            case DemandKind.GROUP:
+                keys = [key.object]
+            case DemandKind.TREE:
+                keys = self.world.groups.tree().beneath(key.object)
+            case _:
+                keys = []
+        return [group for group in map(self.world.groups.group, keys) if group is not None]
+
+    def units_of(self, key: DemandKey) -> frozenset[str]:
+        """The units that pods of a demand would be evicted with."""
+        units = (self.unit_of(key_of(group)) for group in self.pod_groups_of(key))
+        return frozenset(unit for unit in units if unit is not None)
 
     def groups_of(self, unit: str) -> list[GroupKey]:
         return sorted(key for key in self.world.groups.tree().pod_groups if self.unit_of(key) == unit)
@@ -242,9 +264,11 @@ class State:
         yield from report_waiting(self.reporter, requester.key, requester.pods, text)
         if isinstance(requester, WaitingGroup):
             yield from self.report_groups(requester, text)
+            if (left_out := requester.left_out) is not None:
+                yield from report_waiting(self.reporter, requester.key, left_out.pods, left_out.text)
 
     def report_groups(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
-        for group in requester.tree.groups():
+        for group in requester.tree.leaves():
             yield from self.reporter.group_waits(group, text)
 
     def unreported(self, effect: Effect, now: float) -> None:

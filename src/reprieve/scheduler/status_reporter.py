@@ -72,6 +72,14 @@ class StatusReporter:
         if not self.is_scheduled(group) and self._is_news(target, text):
             yield SetCondition(target, _SCHEDULED, "False", "Unschedulable", text[:_LONGEST_NOTE])
 
+    def group_is_flawed(self, group: PodGroup, reason: str, text: str) -> Iterator[Effect]:
+        """The groups around it are not as they must be."""
+        target = group_target(group)
+        if self._is_news(target, text):
+            if not _is_true(group, _SCHEDULED):
+                yield SetCondition(target, _SCHEDULED, "False", reason, text[:_LONGEST_NOTE])
+            yield _warning(target, text)
+
     def group_scheduled(self, group: PodGroup) -> Iterator[Effect]:
         target = group_target(group)
         if not _is_true(group, _SCHEDULED) and self._is_news(target, _SCHEDULED):

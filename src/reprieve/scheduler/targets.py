@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from reprieve.model.effects import Target
-from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.groups import Group
+from reprieve.model.objects import Pod
 from reprieve.model.snapshot import Snapshot
 
 
@@ -11,8 +12,8 @@ def pod_target(pod: Pod) -> Target:
     return Target("Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
-def group_target(group: PodGroup) -> Target:
-    return Target("PodGroup", group.metadata.namespace, group.metadata.name, group.metadata.uid)
+def group_target(group: Group) -> Target:
+    return Target(type(group).__name__, group.metadata.namespace, group.metadata.name, group.metadata.uid)
 
 
 def target_at(view: Snapshot, row: int) -> Target:

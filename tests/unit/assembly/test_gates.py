@@ -23,7 +23,7 @@ from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
-from reprieve.scheduler.demand_key import by_itself
+from reprieve.scheduler.demand_key import by_itself, with_its_group
 from reprieve.scheduler.demands.group_rules import one_priority
 from reprieve.scheduler.gang_strategy import ALL_MEMBERS
 from reprieve.scheduler.settings import Settings
@@ -213,7 +213,9 @@ def test_nothing_configured_is_the_default_policy() -> None:
         replace(settings.policies["reprieve"], units=plain.policies["reprieve"].units)
         == plain.policies["reprieve"]
     )
-    assert (settings.demand_of_pod, settings.gangs) == (plain.demand_of_pod, plain.gangs)
+    assert (settings.demand_of_pod, settings.gangs) == (with_its_group, plain.gangs)
+    trees = parse_feature_gates(f"{TOPOLOGY}=true,CompositePodGroup=true")
+    assert settings_of(configured(), trees).demand_of_pod is plain.demand_of_pod
     assert one_priority in settings.group_rules.checks
 
 

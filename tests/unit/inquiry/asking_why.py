@@ -56,7 +56,7 @@ def why(
     kind, _, rest = name.partition("/")
     cluster = cluster_of(world, more)
     evidence = Evidence(cluster, tuple(decisions), NOW)
-    kinds = {"pod": "Pod", "podgroup": "PodGroup"}
+    kinds = {"pod": "Pod", "podgroup": "PodGroup", "compositepodgroup": "CompositePodGroup"}
     return why_object(ObjectName("default", rest, kinds[kind]), evidence, asking(cluster, policy))
 
 

@@ -423,3 +423,25 @@ def test_what_a_plan_that_disturbs_least_cost() -> None:
     assert said.text.endswith("If created again, the victim would fit nowhere.")
     (row,) = texts(decision_table([kept], wide=True, header=False))
     assert "LostWork 0 (proved)" in row
+
+
+# --- trees of groups -----------------------------------------------------------------------------
+
+
+def test_a_pod_of_a_tree_waits_with_all_of_it() -> None:
+    groups = {
+        "root": GroupLine(class_name="service", composite=True, min=2),
+        "left": GroupLine(class_name="service", min=1, parent="root"),
+        "right": GroupLine(class_name="service", min=1, parent="root"),
+    }
+    pods = {
+        "full": PodLine(on="n1", cpu=2, class_name="service"),
+        "l-0": PodLine(cpu=2, group="left", class_name="service", priority=500),
+        "r-0": PodLine(cpu=2, group="right", class_name="service", priority=500),
+    }
+    world = WorldLine(nodes={"n1": "cpu 4"}, classes=CLASSES, groups=groups, pods=pods)
+    for name in ("pod/l-0", "podgroup/left", "compositepodgroup/root"):
+        report = why(name, world)
+        assert (report.subject.kind, report.subject.name) == ("CompositePodGroup", "root")
+        assert report.state is WhyState.PENDING
+        assert any("urgent" in remedy.text for remedy in report.remedies)

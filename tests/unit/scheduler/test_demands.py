@@ -2,6 +2,7 @@
 
 import pytest
 
+from reprieve.model.groups import Groups
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.demand import Demand
 from reprieve.placement.profile import DEFAULT_PROFILE
@@ -15,9 +16,9 @@ from reprieve.scheduler.demands import (
     priority_of,
     requester_of,
 )
-from reprieve.scheduler.demands.group import GroupTree
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
+from reprieve.scheduler.demands.group_tree import GroupTree
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.world import World
@@ -60,13 +61,13 @@ def waits(*things: KubernetesObject, key: DemandKey = GROUP) -> NotYet:
 
 
 def test_a_pod_is_part_of_its_group_where_there_are_groups() -> None:
-    assert with_its_group(a_member("p", "g")) == GROUP
-    assert by_itself(a_member("p", "g")) == POD
-    assert with_its_group(a_pod("p")) == POD
+    assert with_its_group(a_member("p", "g"), Groups()) == GROUP
+    assert by_itself(a_member("p", "g"), Groups()) == POD
+    assert with_its_group(a_pod("p"), Groups()) == POD
 
 
 def test_the_label_is_a_link_too() -> None:
-    assert with_its_group(a_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"})) == GROUP
+    assert with_its_group(a_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), Groups()) == GROUP
 
 
 # --- pods ----------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
-"""Groups in groups: whose word counts, what they wait for, and what is refused because it is not served."""
+"""Groups in groups: whose word counts, what they wait for, and that they are placed as one or not at all."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
+from reprieve.model.effects import Announce, SetCondition
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
+from reprieve.scheduler.demand_key import with_its_group
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -48,18 +50,9 @@ def test_a_report_of_a_tree_is_no_news() -> None:
     assert len(cluster.outcomes()) == before
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"), [({"gang": {"minCount": 2}}, "minGroupCount"), ({"topologyKey": "zone"}, "topology")]
-)
-def test_what_a_tree_asks_for_and_none_serves_is_said_and_not_ignored(spec: Any, field: str) -> None:
-    cluster = served(*WORLD, a_tree(**spec))
-    assert any(field in note and "not supported" in note for note in notes(cluster.take()))
-    assert cluster.outcomes() == []
-
-
 def test_where_trees_are_not_looked_at_a_group_stands_for_itself() -> None:
-    rules = Settings(group_rules=GroupRules(checks=CONSISTENT))
-    assert served(*WORLD, settings=rules).comes_true().places().keys() == {"g-0", "g-1"}
+    alone = Settings(demand_of_pod=with_its_group, group_rules=GroupRules(checks=CONSISTENT))
+    assert served(*WORLD, settings=alone).comes_true().places().keys() == {"g-0", "g-1"}
 
 
 def test_the_class_of_the_outermost_group_says_whether_it_preempts() -> None:
@@ -70,6 +63,122 @@ def test_the_class_of_the_outermost_group_says_whether_it_preempts() -> None:
     assert served(quiet, *WORLD, *full, a_tree()).outcomes() == ["Preempts"]
     shy = served(quiet, *WORLD, *full, a_tree(priorityClassName="quiet"))
     assert shy.gone("quiet", kind="PriorityClass").outcomes() == ["Unschedulable"]
+
+
+# --- as one, or not at all -----------------------------------------------------------------------
+
+
+def two_leaves(count: int, cpu: str = "3", **root: Any) -> list[KubernetesObject]:
+    """A tree of two gangs of two pods each."""
+    leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
+    pods = [a_member(f"{g}-{i}", g, cpu=cpu, priority=9) for g in ("a", "b") for i in range(2)]
+    return [*(a_node(f"n{i}") for i in range(count)), a_tree(**root), *leaves, *pods]
+
+
+ALL_FOUR = {"a-0", "a-1", "b-0", "b-1"}
+
+
+def test_a_tree_starts_with_as_many_children_as_it_needs() -> None:
+    assert served(*two_leaves(4, gang={"minCount": 2})).comes_true().places().keys() == ALL_FOUR
+    both = served(*two_leaves(3, gang={"minCount": 2}))
+    assert both.comes_true().places() == {}
+    assert both.outcomes() == ["Unschedulable"]
+
+
+def test_a_child_that_is_not_needed_may_wait() -> None:
+    cluster = served(*two_leaves(3, gang={"minCount": 1})).comes_true()
+    assert cluster.places().keys() == {"a-0", "a-1"}
+    cluster.show(a_node("n3")).stage.after(60.0)
+    assert cluster.comes_true().places().keys() == ALL_FOUR
+
+
+def test_a_tree_preempts_for_what_it_needs_or_not_at_all() -> None:
+    old = [a_pod(f"old-{i}", cpu="3", on=f"n{i}") for i in range(3)]
+    too_few = served(*two_leaves(3, gang={"minCount": 2}), *old)
+    assert too_few.outcomes() == ["Unschedulable"]
+    assert served(*two_leaves(4, gang={"minCount": 2}), *old).outcomes() == ["Preempts"]
+
+
+def test_a_tree_waits_until_enough_children_have_their_pods() -> None:
+    *there, last = two_leaves(4, gang={"minCount": 2})
+    cluster = served(*there)
+    assert cluster.outcomes() == []
+    cluster.stage.after(10.0)
+    assert any("waits until 2 child groups have enough pods" in note for note in notes(cluster.take()))
+    assert cluster.show(last).comes_true().places().keys() == ALL_FOUR
+
+
+def test_a_group_grows_although_another_has_lost_pods() -> None:
+    started = [a_member(f"{name}", name[0], priority=9, on="n0") for name in ("a-0", "a-1", "b-0")]
+    leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 2}), *leaves]
+    cluster = served(a_node("n0"), *groups, *started, a_member("a-2", "a", priority=9))
+    assert "a-2" in cluster.comes_true().places()
+
+
+def test_a_tree_is_looked_at_again_if_a_group_of_which_all_pods_run_needs_fewer() -> None:
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 2}), a_group("a", 9, 2, parent="tree")]
+    pods = [a_member("a-0", "a", priority=9, on="n0"), a_member("b-0", "b", priority=9)]
+    cluster = served(a_node("n0"), *groups, a_group("b", 9, 1, parent="tree"), *pods)
+    assert cluster.comes_true().places().keys() == {"a-0"}
+    cluster.show(later(a_group("a", 9, 1, parent="tree")))
+    assert cluster.comes_true().places().keys() == {"a-0", "b-0"}
+
+
+def test_a_pod_that_lacks_others_joins_while_the_rest_of_its_tree_is_bound() -> None:
+    groups: list[KubernetesObject] = [a_tree(gang={"minCount": 1}), a_group("a", 9, 1, parent="tree")]
+    first = a_member("a-0", "a", priority=9)
+    cluster = served(a_node("n0"), *groups, a_group("b", 9, 2, parent="tree"), first)
+    cluster.outcomes()
+    cluster.show(a_member("b-0", "b", priority=9))
+    cluster.show(a_member("b-1", "b", priority=9))
+    assert cluster.comes_true().places().keys() == {"a-0", "b-0", "b-1"}
+
+
+def test_a_group_that_joins_a_tree_that_runs_starts_as_one() -> None:
+    started = [a_member(f"a-{i}", "a", cpu="1", priority=9, on="n0") for i in range(2)]
+    leaves = [a_group(name, 9, 2, parent="tree") for name in ("a", "b")]
+    joining = [a_member(f"b-{i}", "b", cpu="3", priority=9) for i in range(2)]
+    old = a_pod("old", cpu="3", on="n2")
+    tree = a_tree(gang={"minCount": 1})
+    world: list[KubernetesObject] = [a_node("n0"), a_node("n1"), tree, *leaves, *started, *joining]
+    assert served(*world).outcomes() == ["Unschedulable"]
+    assert served(*world, a_node("n2"), old).outcomes() == ["Preempts"]
+
+
+def test_nested_domains() -> None:
+    """All of the tree in one zone, each child in one rack of it."""
+    racks = {"z1/r1": 1, "z1/r2": 2, "z2/r3": 2, "z2/r4": 2}
+    nodes = [
+        a_node(f"{rack[-2:]}-{i}", labels={"zone": rack[:2], "rack": rack[-2:]})
+        for rack, count in racks.items()
+        for i in range(count)
+    ]
+    leaves = [a_group(name, 9, 2, parent="tree", topologyKey="rack") for name in ("a", "b")]
+    pods = [a_member(f"{g}-{i}", g, cpu="3", priority=9) for g in ("a", "b") for i in range(2)]
+    cluster = served(*nodes, a_tree(gang={"minCount": 2}, topologyKey="zone"), *leaves, *pods)
+    places = cluster.comes_true().places()
+    assert {name[0]: {places[f"{name[0]}-0"][:2], places[f"{name[0]}-1"][:2]} for name in places} in (
+        {"a": {"r3"}, "b": {"r4"}},
+        {"a": {"r4"}, "b": {"r3"}},
+    )
+
+
+def test_groups_that_are_in_each_other_say_so() -> None:
+    cluster = served(*WORLD, a_tree(parent="forest"), a_tree("forest", parent="tree"))
+    effects = cluster.take()
+    assert any("CompositePodGroup default/tree is inside itself" in note for note in notes(effects))
+    told = [effect for effect in effects if effect.target.kind == "PodGroup"]
+    assert [one.reason for one in told if isinstance(one, SetCondition)] == ["Invalid"]
+    assert [one.reason for one in told if isinstance(one, Announce)] == ["FailedScheduling"]
+    assert cluster.outcomes() == []
+
+
+def test_a_tree_of_five_levels_says_so() -> None:
+    deep = [a_tree("tree", parent="c2"), a_tree("c2", parent="c3"), a_tree("c3", parent="c4"), a_tree("c4")]
+    cluster = served(*WORLD, *deep)
+    assert any("a tree has no more than 4 levels" in note for note in notes(cluster.take()))
+    assert cluster.gone("c4", kind="CompositePodGroup").comes_true().places() == {}
 
 
 # --- demands that wait for victims ---------------------------------------------------------------

@@ -20,7 +20,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.profile import Profile
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.group import WaitingGroup, waiting_group, waiting_group_demand
+from reprieve.scheduler.demands.group import WaitingGroup, waiting_group, waiting_group_demand, waiting_tree
 from reprieve.scheduler.demands.group_priority import group_priority
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
@@ -58,13 +58,15 @@ def requester_of(
             return waiting_pod(world, key)
         case DemandKind.GROUP:
             return waiting_group(world, key, rules)
+        case DemandKind.TREE:
+            return waiting_tree(world, key, rules)
         case DemandKind.RESIZE:
             return waiting_resize(world, key, resizes, rules)
 
 
 def priority_of(world: World, key: DemandKey, rules: GroupRules) -> int:
     """The priority of a demand, whether or not it can be decided yet."""
-    if key.kind is DemandKind.GROUP:
+    if key.kind.is_of_groups:
         return group_priority(world, key, rules.priority)
     pod = world.pod(key.object)
     return pod.pod.spec.priority or 0 if pod is not None else 0
@@ -95,7 +97,7 @@ def report_waiting(
 ) -> Iterator[Effect]:
     """Why pods of a demand have not got what they need. ``silent``: a pod that gets no event."""
     match key.kind:
-        case DemandKind.POD | DemandKind.GROUP:
+        case DemandKind.POD | DemandKind.GROUP | DemandKind.TREE:
             yield from report_unscheduled(reporter, pods, text, silent)
         case DemandKind.RESIZE:
             yield from report_deferred(reporter, pods, text)

@@ -5,10 +5,11 @@ which of them counts. Assembly chooses the rule by a feature gate, which is not 
 """
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from reprieve.model.objects import PodGroup
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands.group_members import waiting_members
 from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.world import World
@@ -27,6 +28,11 @@ def priority_of_pods(_: GroupMirror, __: PodGroup, pods: Iterable[CompiledPod]) 
 
 
 def group_priority(world: World, key: DemandKey, rule: PriorityOf) -> int:
-    """The priority of a group by this rule, whether or not the group can be scheduled yet."""
+    """The priority of a group or a tree by this rule, whether or not the group can be scheduled yet."""
+    if key.kind is DemandKind.TREE:
+        leaves = world.groups.tree().beneath(key.object)
+        waiting = chain.from_iterable(waiting_members(world, leaf) for leaf in leaves)
+        first = world.groups.group(leaves[0]) if leaves else None
+        return rule(world.groups, first, waiting) if first is not None else 0
     group = world.groups.group(key.object)
     return rule(world.groups, group, waiting_members(world, key.object)) if group is not None else 0

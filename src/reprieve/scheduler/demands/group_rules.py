@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reprieve.model.formatting import counted
+from reprieve.model.groups import Group
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demands.group_priority import PriorityOf, priority_of_group
@@ -45,31 +46,15 @@ def no_policy(_: GroupMirror, __: PodGroup) -> str:
 # --- where its pods go ---------------------------------------------------------------------------
 
 
-def topology_of_group(group: PodGroup) -> str:
+def topology_of_group(group: Group) -> str:
     return group.spec.topology_key
 
 
-def no_topology(_: PodGroup) -> str:
+def no_topology(_: Group) -> str:
     return ""
 
 
 # --- what keeps it from being scheduled ----------------------------------------------------------
-
-
-def tree_is_served(groups: GroupMirror, members: Membership) -> str:
-    """What a composite group asks for beyond its groups is not served, and must not be ignored."""
-    namespace, name = members.group.metadata.namespace, members.group.metadata.name
-    tree = groups.tree()
-    missing = tree.missing((namespace, name))
-    if missing:
-        return f"CompositePodGroup {namespace}/{missing} does not exist yet"
-    for around in tree.around((namespace, name)):
-        told = f"CompositePodGroup {namespace}/{around.metadata.name}"
-        if around.spec.gang is not None and around.spec.gang.min_count > 1:
-            return f"{told}: spec.schedulingPolicy.gang.minGroupCount above 1 is not supported"
-        if around.spec.topology_key:
-            return f"{told}: spec.schedulingConstraints.topology is not supported"
-    return ""
 
 
 def one_scheduler(_: GroupMirror, members: Membership) -> str:
@@ -138,8 +123,8 @@ CONSISTENT: tuple[Check, ...] = (one_scheduler, one_preemption_policy)
 class GroupRules:
     priority: PriorityOf = priority_of_group
     preemption_policy: PolicyOf = policy_of_group
-    topology_key: Callable[[PodGroup], str] = topology_of_group
-    checks: tuple[Check, ...] = (tree_is_served, *CONSISTENT, one_priority)
+    topology_key: Callable[[Group], str] = topology_of_group
+    checks: tuple[Check, ...] = (*CONSISTENT, one_priority)
     divergence: Divergence = divergence
 
     def never_preempts(self, groups: GroupMirror, group: PodGroup) -> bool:

@@ -18,7 +18,7 @@ def missing_members(name: str, group: PodGroup | None, members: GroupMembers) ->
     if group is None:
         return NotYet(f"{name} does not exist yet", members.waiting)
     if gated := [pod.pod for pod in members.waiting if pod.pod.spec.scheduling_gates]:
-        return _gated(name, gated, members.waiting)
+        return gated_members(name, gated, members.waiting)
     gang = group.spec.gang
     if gang is not None and len(members.placed) + len(members.waiting) < gang.min_count:
         # The text names no number of missing pods: every pod that comes would change the report on all.
@@ -27,7 +27,7 @@ def missing_members(name: str, group: PodGroup | None, members: GroupMembers) ->
     return None
 
 
-def _gated(name: str, gated: Sequence[Pod], waiting: Sequence[CompiledPod]) -> NotYet:
+def gated_members(name: str, gated: Sequence[Pod], waiting: Sequence[CompiledPod]) -> NotYet:
     """The API server reports gates on the pods that have them; the others only wait for these."""
     others = tuple(pod for pod in waiting if not pod.pod.spec.scheduling_gates)
     if not others:

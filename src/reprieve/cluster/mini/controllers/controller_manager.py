@@ -193,16 +193,17 @@ class ControllerManager:
                 self._enqueue(change.object.key, thing)
 
     def _enqueue(self, key: Key, thing: HasMetadata) -> None:
+        now = self._clock()  # once: every change passes by every controller
         for number, controller in enumerate(self._controllers):
             try:
-                self._enqueue_for(number, thing)
+                self._enqueue_for(number, thing, now)
             except Exception:
                 # Only now under guard, where it fails again: for every object and controller that is slow.
                 work = ObjectWork(f"{controller.name}: observe", key)
-                self._guard.run(work, partial(self._enqueue_for, number, thing))
+                self._guard.run(work, partial(self._enqueue_for, number, thing, now))
 
-    def _enqueue_for(self, number: int, thing: HasMetadata) -> None:
-        now, controller = self._clock(), self._controllers[number]
+    def _enqueue_for(self, number: int, thing: HasMetadata, now: float) -> None:
+        controller = self._controllers[number]
         for key in controller.affected(self._cache, thing):
             self._queue.add((number, key), None, now + controller.delay)
 

@@ -1,0 +1,87 @@
+"""Whether trees of groups run as one or not at all, by a plain count of what the API server holds."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from reprieve.cluster.api.codec import Decoded, decode
+from reprieve.cluster.mini.kinds import BY_NAME
+from reprieve.cluster.mini.store import Store
+from reprieve.cluster.mini.watch_cache import EventType
+from reprieve.model.groups import Group, GroupKey, Groups, group_key, groups_table, key_of
+from reprieve.model.objects import Pod, PodGroup, runs
+from tests.simulation.invariants import hold, pods_in
+
+KINDS = (BY_NAME["PodGroup"].resource, BY_NAME["CompositePodGroup"].resource)
+
+
+Running = Mapping[GroupKey, Collection[object]]  # the pods of each PodGroup that have their node
+
+
+class WholeTrees:
+    """Kept over restarts of the scheduler."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._watch = store.watch(("pods", *KINDS), since=store.version)
+        # The names of groups of which a pod that had its node is gone, or that went themselves.
+        self._disturbed: set[str] = set()
+
+    def look(self) -> None:
+        for change in self._watch.poll():
+            found = decode(change.object.raw)
+            thing = found.object if isinstance(found, Decoded) else None
+            if isinstance(thing, Pod):
+                self._look_at(thing, is_gone=change.type is EventType.DELETED)
+            elif change.type is EventType.DELETED:
+                self._disturbed.add(change.object.key.name)
+
+    def _look_at(self, pod: Pod, *, is_gone: bool) -> None:
+        group = group_key(pod)
+        if group is None or not pod.spec.node_name:
+            return
+        if is_gone or not runs(pod) or pod.metadata.deletion_timestamp is not None:
+            self._disturbed.add(group[1])
+
+    def check_rest(self, foreign: str) -> None:
+        """Every group of which a pod runs has what it needs, unless something else than the scheduler ended
+        or started pods of its tree: another scheduler's node is ``foreign``."""
+        self.look()
+        groups, running = self._groups(), self._running()
+        for root in [one for one in groups.composites.values() if not one.spec.parent]:
+            inside = [*_inside(groups, root)]
+            pods = [pod for group in inside for pod in running.get(key_of(group), ())]
+            if any(key_of(group)[1] in self._disturbed for group in inside):
+                continue
+            if any(pod.spec.node_name == foreign for pod in pods):
+                continue
+            for group in inside:
+                torn = _has_pods(groups, group, running) and not is_met(groups, group, running)
+                hold(not torn, f"{key_of(group)[1]} of tree {root.metadata.name} runs in part")
+
+    def _groups(self) -> Groups:
+        found = (decode(item.raw) for item in self._store.list(KINDS).items)
+        return groups_table(one.object for one in found if isinstance(one, Decoded))
+
+    def _running(self) -> dict[GroupKey, list[Pod]]:
+        found: dict[GroupKey, list[Pod]] = {}
+        for pod in pods_in(self._store):
+            group = group_key(pod)
+            if group is not None and pod.spec.node_name and runs(pod):
+                found.setdefault(group, []).append(pod)
+        return found
+
+
+def is_met(groups: Groups, group: Group, running: Running) -> bool:
+    least = group.spec.gang.min_count if group.spec.gang is not None else 1
+    if isinstance(group, PodGroup):
+        return len(running.get(key_of(group), ())) >= least
+    return sum(is_met(groups, child, running) for child in groups.children(key_of(group))) >= least
+
+
+def _has_pods(groups: Groups, group: Group, running: Running) -> bool:
+    return any(running.get(key_of(one)) for one in _inside(groups, group))
+
+
+def _inside(groups: Groups, group: Group) -> Iterator[Group]:
+    yield group
+    for child in groups.children(key_of(group)) if not isinstance(group, PodGroup) else ():
+        yield from _inside(groups, child)
