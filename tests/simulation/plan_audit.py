@@ -93,8 +93,10 @@ class PlanAudit:
         if record.preemptor is Preemptor.GROWTH:
             return
         nodes = self._nodes_of(record.demand)
+        joined = self._rooms_of_joined(record)
         for victim in record.used:
-            hold(bool(nodes & self._rooms(record.decision, victim)), f"{victim} is used by a pod elsewhere")
+            rooms = self._rooms(record.decision, victim) | joined
+            hold(bool(nodes & rooms), f"{victim} is used by a pod elsewhere")
         if record.preemptor is Preemptor.POD and state.world.pod(
             (record.demand.namespace, record.demand.name)
         ):
@@ -121,6 +123,11 @@ class PlanAudit:
         if victim not in units:  # it joined a group that goes as a whole
             return {*self._places().values()}
         return {one.node for one in room.victims if one.unit == units[victim]}
+
+    def _rooms_of_joined(self, record: VictimsJudged) -> set[str]:
+        """The nodes of pods that joined a unit after the decision: its room is there, too."""
+        joined = {*record.used, *record.wasted} - self._decided(record.decision)
+        return {self._places()[pod.uid] for pod in joined if pod.uid in self._places()}
 
     def _check_memory(self, state: State, events: Iterable[Event]) -> None:
         """No eviction is remembered for a demand that does not wait, and none that was refused."""
