@@ -8,6 +8,7 @@ import asyncio
 import multiprocessing
 import socket
 from functools import partial
+from http import HTTPStatus
 from multiprocessing.connection import Connection
 from time import process_time
 from typing import Any
@@ -47,6 +48,7 @@ async def _measured(nodes: int, readers: int, stalled: int, pods: int) -> Run:
         arguments = (address, readers, stalled, theirs)
         process = multiprocessing.get_context("spawn").Process(target=_read, args=arguments, daemon=True)
         process.start()
+        theirs.close()  # so that readers which end before their time are noticed
         await asyncio.to_thread(ours.recv)
         try:
             return await _scheduled(played, pods)
@@ -74,8 +76,7 @@ async def _follow(address: str, readers: int, stalled: int, line: Connection) ->
     url, _, token = address.partition("#token=")
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
-        async with session.get(f"{url}api/picture") as response:
-            revision = (await response.json())["revision"]
+        revision = await _revision(session, f"{url}api/picture")
         waiting = [_stalled(url, token, revision) for _ in range(stalled)]
         ready = asyncio.Barrier(readers - stalled + 1)
         async with asyncio.TaskGroup() as tasks:
@@ -83,6 +84,15 @@ async def _follow(address: str, readers: int, stalled: int, line: Connection) ->
                 tasks.create_task(_stream(session, f"{url}api/changes?after={revision}", ready))
             await ready.wait()
             line.send(len(waiting))
+
+
+async def _revision(session: aiohttp.ClientSession, url: str) -> int:
+    """Once there is a picture: to fold a large cluster for the first time takes a while."""
+    while True:
+        async with session.get(url) as response:
+            if response.status == HTTPStatus.OK:
+                return int((await response.json())["revision"])
+        await asyncio.sleep(0.1)
 
 
 async def _stream(session: aiohttp.ClientSession, url: str, ready: asyncio.Barrier) -> None:

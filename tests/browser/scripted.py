@@ -312,17 +312,19 @@ def _detail(found: Json, victims: list[Pod]) -> Json:
         "otherPlans": [
             {
                 "nodes": [f"gpu4-{i}" for i in range(6)],
-                "victims": [{"key": f"team-c/eval-{i}", "priority": 100} for i in range(8)],
-                "victimCount": 8,
+                "pods": 8,
+                "victims": ["PodGroup/team-c/eval"],
+                "units": 1,
                 "criterion": "LowestHighestPriority",
-                "text": "lowest highest priority: its highest is 100",
+                "text": "lowest highest priority: 8 pods, highest priority 100, budgets exceeded by 0",
             },
             {
                 "nodes": ["gpu8-1", "gpu8-2", "gpu8-3"],
-                "victims": [{"key": "team-b/train-a-0", "priority": 50}],
-                "victimCount": len(victims) + 3,
+                "pods": 31,
+                "victims": [f"Pod/team-b/job-{i}" for i in range(20)],
+                "units": 31,
                 "criterion": "FewestPods",
-                "text": f"fewest pods: it stops {len(victims) + 3}",
+                "text": "fewest pods: 31 pods, highest priority 50, budgets exceeded by 0",
             },
         ],
         "refusedNodes": [

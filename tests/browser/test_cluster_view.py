@@ -143,6 +143,24 @@ def test_a_group_lights_up_together(page: Page, world: World) -> None:
     assert pixel(page, alone.node or "", 0.5, 0.05) == before
 
 
+def test_a_tree_lights_up_together(page: Page, server: FakeServer, world: World) -> None:
+    root = "CompositePodGroup team-c/job"
+    leaves = ["team-c/eval", "team-b/train-a"]
+    world.groups[root] = [root, 100, 2, "all", None]
+    server.change({"group": world.groups[root]})
+    for key in leaves:
+        world.groups[key] = [*world.groups[key][:4], root]
+        server.change({"group": world.groups[key]})
+    at_revision(page, server)
+    members = [pod for pod in world.pods.values() if pod.group in leaves]
+    page.press("/")
+    page.type(members[0].key)
+    page.until(f"document.querySelector('dialog.search li')?.textContent.includes({members[0].key!r})")
+    page.press("Enter")
+    page.until("document.querySelector('rp-cluster .note').textContent.includes('Tree team-c/job')")
+    assert f"{len(members)} pods on" in text(page, "rp-cluster .note")
+
+
 def test_what_waits_is_listed_with_its_reason(page: Page, server: FakeServer, world: World) -> None:
     page.press("p")
     assert texts(page, ".pending strong") == ["team-a/urgent", "team-c/giant", "team-b/late"]
@@ -152,6 +170,22 @@ def test_what_waits_is_listed_with_its_reason(page: Page, server: FakeServer, wo
         world.put(Pod("team-a/first", 5000, GPUS, None, None, PENDING, None, "no node is large enough"))
     )
     page.until("document.querySelector('.pending strong').textContent === 'team-a/first'")
+
+
+def test_a_tree_that_waits_is_one_line_with_its_groups(page: Page, server: FakeServer, world: World) -> None:
+    root = "CompositePodGroup team-d/job"
+    server.change({"group": [root, 7000, 2, "all", None]})
+    for name in ("lead", "work"):
+        server.change({"group": [f"team-d/{name}", 7000, 1, "single", root]})
+    for group, name in (("lead", "lead-0"), ("work", "work-0"), ("work", "work-1")):
+        reason = "pod work-1 found no node"
+        pod = Pod(f"team-d/{name}", 7000, GPUS, None, f"team-d/{group}", PENDING, None, reason)
+        server.change(world.put(pod))
+    page.press("p")
+    page.until("document.querySelector('.pending strong')?.textContent === 'team-d/job'")
+    row = page.evaluate("document.querySelector('.pending li').textContent")
+    for words in ("×3", "tree of 2 groups: lead ×1, work ×2", "pod work-1 found no node"):
+        assert words in row
 
 
 def test_a_tile_stands_for_several_nodes_where_there_are_too_many(

@@ -33,8 +33,12 @@ def test_a_decision_has_stages_victims_spared_units_and_the_plans_that_lost(page
     assert texts(page, "#spared-by tbody th") == ["PodGroup/team-c/eval", "PodGroup/team-a/finetune"]
     assert "there is room beside it" in text(page, "#spared-by")
     page.press("ArrowRight")
-    assert "lowest highest priority: its highest is 100" in text(page, "#other-plans")
-    assert "team-c/eval-0" in text(page, "#other-plans")
+    assert "lowest highest priority: 8 pods, highest priority 100" in text(page, "#other-plans")
+    first, second = texts(page, "#other-plans td:nth-of-type(2)")
+    assert first == "PodGroup/team-c/eval"
+    assert second.startswith("Pod/team-b/job-0, Pod/team-b/job-1, ")
+    assert texts(page, "#other-plans summary") == ["and 23 more"]
+    assert second.endswith("Pod/team-b/job-19, and 11 that were not recorded")
     page.press("ArrowRight")
     assert "node is cordoned" in text(page, "#refused-nodes")
     assert "cpu16-0, cpu16-1, cpu16-2 and 17 more" in text(page, "#refused-nodes")

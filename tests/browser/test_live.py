@@ -1,5 +1,6 @@
 """The page of a real `reprieve up`: it shows what the API says, and misses no decision."""
 
+import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -14,10 +15,12 @@ from tests.browser.devtools import Browser, Page
 from tests.browser.live import Live, classes, live
 from tests.browser.proxy import Proxy
 from tests.browser.reading import click, decisions, known, text, texts
+from tests.e2e.daemon import until
 from tests.e2e.up import Kubectl, checked_kubectl, pod
 
 NODES = 4
-MOMENTS = 12
+STEPS = 13
+LOOKS = 4  # after each of them, at random moments
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +105,21 @@ def same(page: Page, up: Live) -> None:
         time.sleep(0.05)
 
 
+def placed(kubectl: Kubectl) -> dict[str, str | None]:
+    """Where each pod runs, as Kubernetes' own API says it."""
+    items = kubectl.get("pods", "-A")["items"]
+    return {
+        f"{item['metadata']['namespace']}/{item['metadata']['name']}": item["spec"].get("nodeName")
+        for item in items
+    }
+
+
 def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
     page: Page, up: Live, kubectl: Kubectl, line: Proxy
 ) -> None:
     kubectl.apply(*(wants(f"batch-{number}", "8", "batch") for number in range(2 * NODES)))
-    for moment in range(MOMENTS):
+    chance = random.Random(7)
+    for moment in range(STEPS):
         if moment % 4 == 1:
             line.cut()
             line.open = False
@@ -119,9 +132,12 @@ def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
         if moment % 4 == 1:
             page.until("!document.getElementById('banner').hidden")
             line.open = True
-        same(page, up)
+        for _ in range(LOOKS):
+            same(page, up)
+            time.sleep(0.3 * chance.random())
+    until(lambda: placed(kubectl) == {row[0]: row[2] for row in known(page)["pods"]})
     wanted = [decision["id"] for decision in up.api("picture")["decisions"]]
-    assert len(wanted) >= MOMENTS // 3
+    assert len(wanted) >= STEPS // 3
     page.until(f"document.querySelectorAll('.decisions > li').length === {len(wanted)}")
     assert decisions(page) == list(reversed(wanted))
     for number in wanted:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,37 @@ def test_groups_in_a_circle_have_an_end_and_hidden_units_have_no_pods(blank: Pag
     picture = f"{{ groups: {groups}, podsOf: (key) => [key + '-pod'], podByKey: () => 'any' }}"
     assert call(blank, "picture.js", f"(m) => m.membersOf({picture}, 'a')") == ["a-pod", "b-pod"]
     assert call(blank, "picture.js", f"(m) => m.podsOfUnit({picture}, 'Pod/')") == []
+
+
+def test_what_waits_is_gathered_by_tree(blank: Page) -> None:
+    """Also if the outermost group is not known, or groups are in each other."""
+    groups = """new Map([["t/lead", {key: "t/lead", parent: "CompositePodGroup t/job"}],
+        ["t/work", {key: "t/work", parent: "CompositePodGroup t/mid"}],
+        ["CompositePodGroup t/mid", {key: "CompositePodGroup t/mid", parent: "CompositePodGroup t/job"}],
+        ["t/odd", {key: "t/odd", parent: "CompositePodGroup t/a"}],
+        ["CompositePodGroup t/a", {key: "CompositePodGroup t/a", parent: "CompositePodGroup t/a"}],
+        ["t/flat", {key: "t/flat", parent: null}]])"""
+    pods = ["lead", "work", "work", "odd", "flat"]
+    pending = [
+        {"uid": str(i), "key": f"t/{name}-{i}", "group": f"t/{name}", "priority": 9, "reason": name}
+        for i, name in enumerate(pods)
+    ]
+    waiting = json.dumps([{**pod, "nominated": None} for pod in pending])
+    body = f"(m) => m.waiting({{ groups: {groups}, pending: new Set({waiting}) }})"
+    found = [(one["key"], len(one["pods"]), one["parts"]) for one in call(blank, "pending.js", body)]
+    assert found == [
+        ("CompositePodGroup t/job", 3, [["t/lead", 1], ["t/work", 2]]),
+        ("CompositePodGroup t/a", 1, [["t/odd", 1]]),
+        ("t/flat", 1, []),
+    ]
+
+
+def test_words_of_a_command_stay_words(blank: Page) -> None:
+    """Names in a snapshot of unknown origin may be anything, and commands are pasted into a shell."""
+    words = ["pod/web-0", "d-12ab", "x; rm -rf /", "it's $(x)", "", "`x`"]
+    quoted = call(blank, "clipboard.js", f"(m) => {json.dumps(words)}.map(m.quoted)")
+    assert shlex.split(" ".join(quoted)) == words
+    assert quoted[:2] == words[:2]
 
 
 def test_priorities_are_spread_over_the_levels(blank: Page) -> None:

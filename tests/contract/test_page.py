@@ -14,7 +14,8 @@ from reprieve.model.objects import Pod
 from reprieve.scheduler.decision import Decided
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN
-from tests.contract.test_decisions_page import binding
+from tests.contract.test_decisions_page import RBAC, binding
+from tests.contract.test_trust import AUTHORITY, SCRAPER, STRANGER, tell
 from tests.contract.visiting import Visitor, blind, visited
 from tests.unit.report.test_hidden_names import DEMAND, VICTIMS, preempting
 from tests.unit.scheduler.making import a_node, a_pod
@@ -77,6 +78,7 @@ def test_names_are_those_that_the_reader_may_get() -> None:
         (decision,) = shown["decisions"]
         assert (decision["demand"]["key"], decision["demand"]["priority"]) == ("", 9)
         await one.operator.create(binding("view", DEMAND))
+        await asyncio.sleep(10)  # for so long a denial is remembered
         shown = await picture(one, ALICE)
         assert [row[0] for row in shown["pods"]] == [f"{DEMAND}/mine", ""]
         assert shown["can"] == dict.fromkeys(("whatif", "apply", "history", "why", "exposure"), False)
@@ -105,6 +107,23 @@ def test_changes_show_the_same_names_and_end_when_rights_do() -> None:
             event = await _data(response)
             assert event == {"message": "the rights of this reader have changed"}
             assert await response.content.read() == b"\n", "and the stream ends"
+
+    visited(visit)
+
+
+def test_a_stream_does_not_outlive_the_trust_in_its_certificate() -> None:
+    scraper = {**binding("reprieve-page-reader"), "metadata": {"name": "scrapers"}}
+    scraper["subjects"] = [{"apiGroup": RBAC, "kind": "Group", "name": "scrapers"}]
+
+    async def visit(one: Visitor) -> None:
+        await given(one, scraper)
+        await tell(one, AUTHORITY)
+        status, text = await one.get(PICTURE, own=SCRAPER)
+        assert status == 200, text
+        url = f"https://127.0.0.1:{one.port}/page/api/changes?after={json.loads(text)['revision']}"
+        async with one.session.get(url, ssl=blind(SCRAPER), timeout=None) as response:
+            await tell(one, STRANGER)
+            assert await _data(response) == {"message": "the rights of this reader have changed"}
 
     visited(visit)
 

@@ -25,7 +25,8 @@ if os.environ.get("KUBECONFIG_CONTRACT"):
 
 DECISION = re.compile(r"\(decision (d-\w+)\)")
 VICTIM = re.compile(
-    r"Preempted by (pod|podgroup) [\w-]+ on node [\w-]+(, with all of PodGroup [\w-]+)?: the preemptor's "
+    r"Preempted by (pod|podgroup|compositepodgroup) [\w-]+ on node [\w-]+"
+    r"(, with all of (Composite)?PodGroup [\w-]+)?: the preemptor's "
     r"priority is \d+ \(decision d-\w+\); more: reprieve why pod/[\w-]+ -n [\w-]+"
 )
 

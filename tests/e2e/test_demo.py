@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = ("placement", "workloads", "gang", "groups", "budgets", "toleration", "handover", "resize")
+SCENES = (
+    "placement",
+    "workloads",
+    "gang",
+    "groups",
+    "trees",
+    "budgets",
+    "toleration",
+    "handover",
+    "resize",
+)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
 
 DEMO = files("reprieve") / "demo"
-STORIES = ["gang", "groups", "budgets", "toleration"]
+STORIES = ["gang", "groups", "trees", "budgets", "toleration"]
 
 
 def shown(scene: str, *flags: str) -> str:
@@ -86,6 +86,28 @@ def test_a_group_is_evicted_as_a_whole() -> None:
     assert "PodGroup/lab/train is evicted whole or not at all" in second
 
 
+# --- trees ---------------------------------------------------------------------------------------
+
+
+def test_a_job_with_roles_preempts_as_one() -> None:
+    first, _ = acts(shown("trees"))
+    job = {"ml/llm-leader", "ml/llm-worker-0", "ml/llm-worker-1"}
+    told = happenings(first)
+    assert "CompositePodGroup ml/llm (priority 1000, 3 pods): decision" in told[0][1]
+    gone = max(at for at, text in told if text.endswith("was deleted"))
+    runs = {at for at, text in told if re.match(r"Pod ml/llm-\S+ runs", text)}
+    assert runs == {gone + 1}, "the leader, which would fit at once, waits for the workers"
+    assert job < pods(first).keys()
+
+
+def test_a_job_with_roles_is_evicted_as_one() -> None:
+    _, second = acts(shown("trees"))
+    left = {text.split()[1] for _, text in happenings(second) if "is terminating" in text}
+    assert left == {"ml/llm-leader", "ml/llm-worker-0", "ml/llm-worker-1"}
+    assert "CompositePodGroup/ml/llm is evicted whole or not at all" in second
+    assert pods(second) == {"ml/chat": "gpu-1", "ml/sweep-2": "gpu-2"}
+
+
 # --- handovers -----------------------------------------------------------------------------------
 
 
@@ -145,8 +167,8 @@ def test_the_speed_of_a_scene() -> None:
 
 
 VICTIM = re.compile(
-    r"Preempted by (pod|podgroup) ([a-z][\w-]*|[0-9a-f-]{36}) on node [\w-]+"
-    r"(, with all of PodGroup [\w-]+)?: the preemptor's priority is \d+ \(decision d-\w+\); "
+    r"Preempted by (pod|podgroup|compositepodgroup) ([a-z][\w-]*|[0-9a-f-]{36}) on node [\w-]+"
+    r"(, with all of (Composite)?PodGroup [\w-]+)?: the preemptor's priority is \d+ \(decision d-\w+\); "
     r"more: reprieve why pod/[\w-]+ -n [\w-]+$"
 )
 

@@ -46,7 +46,7 @@ class NotBuilt:
 Decide = Callable[[Case, Observation], Observation | NotBuilt]
 
 NOTHING = Observation("nothing")
-UPSTREAM_RESIZES = DeferredResizes(Accounting.UPSTREAM)
+UPSTREAM_RESIZES = DeferredResizes(Accounting.UPSTREAM, spares_gangs=False)
 
 
 def capability_of(case: Case) -> Capability:

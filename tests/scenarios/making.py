@@ -279,7 +279,7 @@ def asked(scenario: Scenario, view: Snapshot, now: float) -> tuple[Demand, Snaps
     """The demand, and the cluster as it counts for that."""
     if not scenario.resize:
         return demand_of(scenario, view), view
-    resizes = DeferredResizes(_accounting(scenario.policy))
+    resizes = DeferredResizes(_accounting(scenario.policy), spares_gangs=scenario.policy != "Upstream")
     return resizes.demand(view, view.pods.rows["default", scenario.resize], now)
 
 

@@ -16,8 +16,9 @@ from reprieve.cluster.mini.errors import ApiError
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
 from reprieve.page.documents import PageHead, picture_json
-from reprieve.page.feed import PictureFeed, fold_steps
+from reprieve.page.feed import FedSteps, PictureFeed
 from reprieve.page.journal_fold import fold_entry
+from reprieve.page.live import LivePicture
 from reprieve.page.picture import Picture
 from reprieve.page.rows import PodState
 from reprieve.runtime.journal import Journal, entries
@@ -39,6 +40,7 @@ class Story:
         self.cluster = MiniCluster(clock, features=ALL_FEATURES)
         self.picture = Picture()
         self.feed = PictureFeed()
+        self._live = LivePicture(self._taken, self.picture)
         self._made = 0
 
     async def live(self, journal: Journal) -> None:
@@ -90,10 +92,16 @@ class Story:
         meta = {"name": f"p-{self._made}", "namespace": "kube-system"}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
+    async def refresh(self) -> None:
+        await self._live.refresh()
+
+    async def _taken(self) -> FedSteps:
+        return self.feed.take()
+
     async def _agrees(self) -> None:
         """As soon as the watch has delivered what happened at this moment; no time passes meanwhile."""
         for _ in range(PATIENCE):
-            fold_steps(self.picture, self.feed.take())
+            await self.refresh()
             if shown(self.picture) == stored(self.cluster):
                 return
             await asyncio.sleep(0)
@@ -170,7 +178,7 @@ def test_the_page_shows_what_the_api_says_live_and_from_the_journal(seed: int, t
     story = Story(seed)
     with closing(Journal(tmp_path, {}, print)) as journal:
         run(story.live(journal))
-    fold_steps(story.picture, story.feed.take())
+    run(story.refresh())
     offline = Picture()
     for entry in entries(tmp_path):
         fold_entry(offline, entry)

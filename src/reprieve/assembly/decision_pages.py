@@ -12,7 +12,7 @@ import msgspec
 from reprieve.inquiry.decision_list import kept_document, list_document
 from reprieve.model.json import Json
 from reprieve.report.hidden_names import MayGet
-from reprieve.runtime.recent_decisions import KeptDecision, RecentDecisions
+from reprieve.runtime.recent_decisions import EncodedDecision, RecentDecisions
 
 DECISIONS_PATH = "/debug/decisions"
 _USUALLY = 500
@@ -22,14 +22,14 @@ _USUALLY = 500
 class AskedDecisions:
     """What a query asks for, and the revision of the moment."""
 
-    kept: tuple[KeptDecision, ...]
+    kept: tuple[EncodedDecision, ...]
     revision: int
 
 
 def decisions_for(recent: RecentDecisions, query: Mapping[str, str], may_get: MayGet) -> bytes:
     """Raises ValueError if the query is malformed."""
     asked = asked_for(recent, query)
-    return page_of([kept_document(kept, may_get) for kept in asked.kept], asked.revision)
+    return page_of([kept_document(kept.decoded(), may_get) for kept in asked.kept], asked.revision)
 
 
 def page_of(items: Sequence[Json], revision: int) -> bytes:
@@ -37,9 +37,9 @@ def page_of(items: Sequence[Json], revision: int) -> bytes:
 
 
 def asked_for(recent: RecentDecisions, query: Mapping[str, str]) -> AskedDecisions:
-    """Raises ValueError if the query is malformed."""
+    """A bounded copy, made by the thread that schedules. Raises ValueError if the query is malformed."""
     after, limit = _number(query, "after", 0), _number(query, "limit", _USUALLY)
-    return AskedDecisions(tuple(recent.after(after, limit)), recent.revision)
+    return AskedDecisions(recent.copied(after, limit), recent.revision)
 
 
 def _number(query: Mapping[str, str], name: str, usual: int) -> int:

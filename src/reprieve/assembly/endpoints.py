@@ -27,7 +27,12 @@ from reprieve.assembly.trust import (
     keep_looking,
 )
 from reprieve.cluster.kube import client
-from reprieve.cluster.kube.access_reviews import DelegatedAuth, NamespacedKind, ReviewCacheTimes
+from reprieve.cluster.kube.access_reviews import (
+    DelegatedAuth,
+    NamespacedKind,
+    ReviewCacheTimes,
+    ReviewConnections,
+)
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
@@ -147,19 +152,24 @@ async def served(
     async with AsyncExitStack() as stack:
         # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
         tokens = await stack.enter_async_context(client.connected(reviews.token_reviews))
-        access = await stack.enter_async_context(client.connected(reviews.access_reviews))
+        access, objects = [
+            await stack.enter_async_context(client.connected(reviews.access_reviews)) for _ in range(2)
+        ]
         stack.push_async_callback(supervisor.stop)
         supervisor.start("slow steps", partial(report_slow_steps, readiness.heartbeat))
         await _keep_up(trust, endpoint, reviews, tokens, supervisor)
         options = reviews.options
         times = ReviewCacheTimes(options.known, options.allowed, options.refused)
-        keeper = DelegatedAuth(tokens, access, times)
+        keeper = DelegatedAuth(ReviewConnections(tokens, access, objects), times)
         decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
         endpoints = {**endpoints, DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         page = replica_page(reviews.access_reviews.server, shown.feed, read, keeper, trust)
         made.add_routes(page_routes(page))
-        runner = web.AppRunner(made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
+        # No compressed bodies: a small one may be of any size when it is read.
+        runner = web.AppRunner(
+            made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS, auto_decompress=False
+        )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         if page.live is not None:

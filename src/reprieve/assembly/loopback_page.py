@@ -76,7 +76,10 @@ async def page_listening(parts: PageParts) -> AsyncIterator[int]:
     supervisor, live = Supervisor(), parts.live
     app = web.Application()
     app.add_routes(page_routes(parts))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS)
+    # No compressed bodies: a small one may be of any size when it is read.
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS, auto_decompress=False
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, _HOST, 0).start()

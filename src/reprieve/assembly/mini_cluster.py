@@ -75,7 +75,8 @@ async def cluster_in_process(
     telemetry: Telemetry | None = None,
 ) -> AsyncIterator[MiniCluster]:
     """A cluster in this process, with a scheduler, for as long as the context is open."""
-    cluster, settings = MiniCluster(clock), settings_of(configured, EVERYTHING)
+    cluster = MiniCluster(clock, features=features_of(EVERYTHING))
+    settings = settings_of(configured, EVERYTHING)
     machine = watched(Scheduler(settings), clock, telemetry)
     remembering = with_history(cluster, clock, settings)
     loop = Loop(machine, remembering, clock, record, limits_of(EVERYTHING))

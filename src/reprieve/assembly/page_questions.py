@@ -10,7 +10,6 @@ from http import HTTPStatus
 
 from reprieve.assembly.inquiries import InquirySettings, PolicyChoice, exposure_of, inquiry_settings
 from reprieve.config import InvalidConfigurationError
-from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.decoded_cluster import DecodedCluster, parsed
 from reprieve.inquiry.exposure import PodFilter
 from reprieve.inquiry.exposure_report import exposure_json, exposure_lines
@@ -24,6 +23,7 @@ from reprieve.inquiry.whatif_text import answer_lines
 from reprieve.inquiry.why import Evidence, UnknownObjectError, WhyReport
 from reprieve.inquiry.why_answers import why_decision, why_object
 from reprieve.inquiry.why_report import why_json, why_lines
+from reprieve.model.groups import group_key, groups_table
 from reprieve.model.json import Json
 from reprieve.page.sources import PageRefusedError, WhyQuestion
 from reprieve.report.text_layout import TextLine
@@ -32,6 +32,7 @@ from reprieve.runtime.recent_decisions import KeptDecision
 OF_THE_CLUSTER = PolicyChoice()
 _ALTERNATIVES = 5  # plans that were not chosen, as the command shows by default
 _WHERE = "the manifests"
+_MOST_BYTES = 4 << 20  # of manifests, with every alias written out
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class ClusterQuestions:
         return await asyncio.to_thread(_exposure, namespace, cluster)
 
     async def whatif(self, manifests: bytes, at: float | None) -> Json:
-        asked = tuple(manifests_in(manifests))
+        asked = await asyncio.to_thread(manifests_in, manifests)
         cluster = await self.read(at)
         return await asyncio.to_thread(_whatif, asked, cluster)
 
@@ -95,7 +96,8 @@ def _why_report(asked: WhyQuestion, cluster: AskedCluster) -> WhyReport:
 
 
 def _name(asked: WhyQuestion) -> ObjectName:
-    text, kind = (asked.pod, "Pod") if asked.pod else (asked.group, "PodGroup")
+    named = ((asked.pod, "Pod"), (asked.group, "PodGroup"), (asked.tree, "CompositePodGroup"))
+    text, kind = next(one for one in named if one[0])
     namespace, slash, name = text.partition("/")
     if not (slash and namespace and name) or "/" in name:
         raise PageRefusedError(f'expected NAMESPACE/NAME, got "{text[:80]}"')
@@ -114,14 +116,16 @@ def _exposure(namespace: str, cluster: AskedCluster) -> Json:
 # --- what-if -------------------------------------------------------------------------------------
 
 
-def manifests_in(text: bytes) -> Iterator[Manifest]:
-    """Raises PageRefusedError."""
-    found = parse_objects(text, _WHERE)
+def manifests_in(text: bytes) -> tuple[Manifest, ...]:
+    """May take long. Raises PageRefusedError."""
+    found = parse_objects(text, _WHERE, _MOST_BYTES)
     if found.problems:
         raise PageRefusedError("; ".join(found.problems))
-    for thing, document in zip(found.objects, found.documents, strict=True):
-        where = _WHERE if len(found.objects) == 1 else f"{_WHERE}, document {document}"
-        yield Manifest(parsed(thing), where)
+    several = len(found.objects) > 1
+    return tuple(
+        Manifest(parsed(thing), f"{_WHERE}, document {document}" if several else _WHERE)
+        for thing, document in zip(found.objects, found.documents, strict=True)
+    )
 
 
 def _whatif(manifests: tuple[Manifest, ...], cluster: AskedCluster) -> Json:
@@ -152,13 +156,11 @@ def _overlay(answer: WhatIfAnswer, known: DecodedCluster) -> Json:
 
 
 def _uids(units: Iterable[str], known: DecodedCluster) -> Iterator[str]:
-    named = {(unit.kind, unit.namespace, unit.name) for unit in map(unit_target, units)}
+    named, groups = set(units), groups_table(one.object for one in known.seen)
     for pod in known.pods():
-        meta, group = pod.metadata, pod.spec.scheduling_group
-        names = [("Pod", meta.namespace, meta.name)]
-        if group is not None:
-            names.append(("PodGroup", meta.namespace, group.pod_group_name))
-        if pod.spec.node_name and not named.isdisjoint(names):
+        meta = pod.metadata
+        around = (name for name, _ in groups.chain(group_key(pod)))
+        if pod.spec.node_name and not named.isdisjoint((f"Pod/{meta.namespace}/{meta.name}", *around)):
             yield meta.uid
 
 

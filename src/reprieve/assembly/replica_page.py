@@ -4,7 +4,7 @@ The path has a right of its own, get on the nonResourceURL /page/. Names of othe
 what the client may get there, as in `/debug/decisions`. A client only reads.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -50,24 +50,30 @@ class ReviewedGate:
 
     async def enter(self, request: web.Request) -> ReaderSight:
         client = client_of(request)
-        sight = ReviewedSight(self.keeper, client.token, self.trust.bearer(client.connection))
+        sight = ReviewedSight(self.keeper, client.token, partial(self.trust.bearer, client.connection))
         denial = await sight.denial()
         if denial is not None:
             status, sentence = denial
             raise PageRefusedError(sentence, status)
+        sight.reader = await self.keeper.user_name(client.token, sight.subject)
         return sight
 
 
 @dataclass(slots=True)
 class ReviewedSight:
     """What the API server said of one client. Each right is asked for once, until it is asked whether all
-    still hold."""
+    still hold. ``bearer``: whose certificate it is, as long as it is trusted."""
 
     keeper: DelegatedAuth
     token: str
-    subject: CertificateSubject | None
+    bearer: Callable[[], CertificateSubject | None]
+    reader: str | None = ""
+    subject: CertificateSubject | None = field(init=False)
     _asked: set[NamespacedKind] = field(default_factory=set)
     _granted: frozenset[NamespacedKind] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.subject = self.bearer()
 
     async def denial(self) -> tuple[int, str] | None:
         return await self.keeper.refusal(self.token, self.subject, PAGE_PATH)
@@ -80,14 +86,17 @@ class ReviewedSight:
         return self._may_get
 
     async def holds(self) -> bool:
-        granted = await self.keeper.may_get(self.token, self.subject, self._asked)
-        return granted == self._granted and await self.denial() is None
+        if self.bearer() != self.subject or await self.denial() is not None:
+            return False
+        asked = frozenset(self._asked)  # more may be asked for while this is answered
+        granted = await self.keeper.may_get(self.token, self.subject, asked)
+        return granted == self._granted & asked
 
     async def _ask(self, kinds: set[NamespacedKind]) -> None:
         new = kinds - self._asked
         if new:
-            self._asked |= new
             self._granted |= await self.keeper.may_get(self.token, self.subject, new)
+            self._asked |= new
 
     def _may_get(self, kind: str, namespace: str) -> bool:
         return any(one in self._granted for one in reviewed_kinds(kind, namespace))

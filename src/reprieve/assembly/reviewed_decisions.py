@@ -8,7 +8,7 @@ from reprieve.cluster.kube.access_reviews import NamespacedKind
 from reprieve.inquiry.decision_list import kept_document
 from reprieve.report.hidden_names import named_in
 
-_AT_A_TIME = 20  # decisions, between which the event loop may schedule
+_AT_A_TIME = 20  # decisions, between which other requests get their turn
 # PodGroups are served by Kubernetes, or by a definition of ours: never by both.
 REVIEWED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Pod": (("", "pods"),),
@@ -22,16 +22,19 @@ Allowed = Callable[[Collection[NamespacedKind]], Awaitable[frozenset[NamespacedK
 
 async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
     """Each right is asked for once for each request."""
-    wanted = {
-        kind for kept in asked.kept for name in named_in(kept.decision) for kind in reviewed_kinds(*name)
-    }
+    decisions, wanted = [], set[NamespacedKind]()
+    for number, encoded in enumerate(asked.kept):
+        decisions.append(kept := encoded.decoded())
+        wanted |= {kind for name in named_in(kept.decision) for kind in reviewed_kinds(*name)}
+        if number % _AT_A_TIME == 0:
+            await asyncio.sleep(0)
     granted = await allowed(wanted)
 
     def may_get(kind: str, namespace: str) -> bool:
         return any(one in granted for one in reviewed_kinds(kind, namespace))
 
     items = []
-    for number, kept in enumerate(asked.kept):
+    for number, kept in enumerate(decisions):
         items.append(kept_document(kept, may_get))
         if number % _AT_A_TIME == 0:
             await asyncio.sleep(0)

@@ -48,6 +48,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         group_rules=group_rules_of(args, gates),
         tolerations=_tolerations_of(args, gates),
         stuck_victim_seconds=args.stuck_victim_seconds,
+        resize_window=args.group_resize_window or None,
         unseen=_unseen(gates, together=together),
     )
 
@@ -95,8 +96,13 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         disturbs_least_for_pods=args.least_disturbance_for is LeastDisturbanceFor.ALL,
         lost_work_cap=args.lost_work_cap,
         patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
-        resizes=DeferredResizes(Accounting(args.resize_accounting)) if resizes else None,
+        resizes=_resizes_of(args) if resizes else None,
     )
+
+
+def _resizes_of(args: config_args.ReprieveArgs) -> DeferredResizes:
+    spares_gangs = args.policy is not Preset.UPSTREAM
+    return DeferredResizes(Accounting(args.resize_accounting), spares_gangs=spares_gangs)
 
 
 def _rules_of(args: config_args.ReprieveArgs, gates: config.Gates) -> tuple[Rule, ...]:

@@ -1,5 +1,7 @@
 """How does `reprieve up` serve the page of its cluster, and which cluster do its questions ask about?"""
 
+import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +29,7 @@ from reprieve.page.history import JournalHistory
 from reprieve.page.live import LivePicture
 from reprieve.page.sources import LiveFrames, PageGate, PageParts, PageRefusedError, PictureFrame
 from reprieve.runtime.journal import located_entries
-from reprieve.runtime.recent_decisions import KeptDecision
+from reprieve.runtime.recent_decisions import EncodedDecision, KeptDecision
 
 # Commands import nothing of the page: what they need of it, they import from here.
 __all__ = ["PictureFeed", "page_of_up"]
@@ -42,20 +44,21 @@ def page_of_up(
 ) -> AbstractAsyncContextManager[str]:
     """For as long as the context is open; yields the address. To be called in the scheduler's event loop."""
     between, past = BetweenSteps(), _past(wanted.data_dir)
-    feed.adopted(tuple(up.recent.after()))  # those of earlier runs, too
+    feed.adopted(_decoded(up.recent.copied()))  # those of earlier runs, too
 
     async def read(at: float | None) -> AskedCluster:
         """Objects are copied between two steps of the scheduler, and decoded elsewhere."""
         if at is not None and past is not None:
             return await past.asked(at)
         found = await between(partial(_copied, up))
+        decisions = await asyncio.to_thread(_decoded, found.decisions)
         source = ClusterObjects(
             found.objects, up.cluster.clock(), found.version, configuration=as_document(configured)
         )
-        return AskedCluster(partial(decoded, source), found.decisions)
+        return AskedCluster(partial(decoded, source), decisions)
 
     async def submit(manifests: bytes) -> Json:
-        bodies = [manifest.body for manifest in manifests_in(manifests)]
+        bodies = [manifest.body for manifest in await asyncio.to_thread(manifests_in, manifests)]
         try:
             return {"created": await submit_manifests(str(wanted.kubeconfig), bodies)}
         except SubmissionError as error:
@@ -95,13 +98,17 @@ class UpFrames:
 class _Copied:
     objects: tuple[ApiObject, ...]
     version: str
-    decisions: tuple[KeptDecision, ...]
+    decisions: tuple[EncodedDecision, ...]
 
 
 def _copied(up: Up) -> _Copied:
     objects = tuple(thing for kind in _READ for thing in _stored(up.cluster, kind))
-    decisions = sorted(up.recent.after(), key=lambda kept: kept.decision.at)
-    return _Copied(objects, str(up.cluster.store.version), tuple(decisions))
+    return _Copied(objects, str(up.cluster.store.version), up.recent.copied())
+
+
+def _decoded(copied: Sequence[EncodedDecision]) -> tuple[KeptDecision, ...]:
+    """The oldest first."""
+    return tuple(sorted((one.decoded() for one in copied), key=lambda kept: kept.decision.at))
 
 
 def _stored(cluster: MiniCluster, kind: str) -> list[ApiObject]:

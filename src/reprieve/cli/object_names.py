@@ -27,5 +27,7 @@ def object_name(text: str, namespace: str) -> "ObjectName":
     name = rest if kind else text
     inside, slash, bare = name.partition("/")
     if "/" in bare or not name or (slash and not bare):
-        raise click.UsageError(f"expected pod/NAME, podgroup/NAME or NAMESPACE/NAME, got {text!r}")
+        raise click.UsageError(
+            f"expected pod/NAME, podgroup/NAME, compositepodgroup/NAME or NAMESPACE/NAME, got {text!r}"
+        )
     return ObjectName(inside, bare, kind) if slash else ObjectName(namespace, name, kind)

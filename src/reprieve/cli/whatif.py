@@ -40,7 +40,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 
 
 @click.command()
-@click.argument("objects", nargs=-1, metavar="[pod/NAME | podgroup/NAME]…")
+@click.argument("objects", nargs=-1, metavar="[pod/NAME | podgroup/NAME | compositepodgroup/NAME]…")
 @click.option(
     "-f",
     "--filename",

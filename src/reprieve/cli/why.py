@@ -25,7 +25,7 @@ _DECISION = re.compile(r"(?:decision/)?(?P<id>d-[0-9a-f]+)")
 
 
 @click.command()
-@click.argument("asked", metavar="pod/NAME | podgroup/NAME | DECISION-ID")
+@click.argument("asked", metavar="pod/NAME | podgroup/NAME | compositepodgroup/NAME | DECISION-ID")
 @scheduler_flags
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", help="Output format."

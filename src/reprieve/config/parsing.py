@@ -102,6 +102,7 @@ def _differing_rules_for_gangs(profiles: dict[str, KubeSchedulerProfile]) -> Ite
     for key, choices in (
         ("gangPreemption", {one.gang_preemption for one in args}),
         ("divergence", {one.divergence for one in args}),
+        ("groupResizeWindow", {one.group_resize_window for one in args}),
         ("stuckVictimSeconds", {one.stuck_victim_seconds for one in args}),
     ):
         if len(choices) > 1:

@@ -4,6 +4,7 @@ Content never raises: what makes a file unusable is a problem. JSON is split int
 them. This module must not know where bytes come from, nor what objects mean.
 """
 
+import sys
 from dataclasses import dataclass
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from reprieve.cluster.api import snapshot_header
 from reprieve.cluster.api.compression import DamagedFileError, uncompressed
 from reprieve.cluster.api.decode_errors import UNDECODABLE
-from reprieve.cluster.api.documents import Unparsed, documents
+from reprieve.cluster.api.documents import LARGEST, Unparsed, documents
 from reprieve.cluster.api.timestamps import moment
 from reprieve.inquiry.cluster_objects import ApiObject
 from reprieve.model.json import Json
@@ -47,11 +48,11 @@ class ObjectFile:
     decisions: tuple[Json, ...] = ()
 
 
-def parse_objects(text: bytes, where: str) -> ObjectFile:
-    """``where``: the name of the file, for problems."""
-    found = _Found()
+def parse_objects(text: bytes, where: str, largest: int = sys.maxsize) -> ObjectFile:
+    """``where``: the name of the file, for problems. ``largest``: in bytes, with every alias written out."""
+    found = _Found(largest)
     try:
-        _parse(uncompressed(text).removeprefix(_BOM), found)
+        _parse(uncompressed(text, largest).removeprefix(_BOM), found)
     except (_UnusableError, DamagedFileError) as error:
         found.problems.append(str(error))
     if not (found.problems or found.objects or found.decisions or found.header or found.has_lists):
@@ -72,7 +73,9 @@ class _UnusableError(Exception):
 class _Found:
     """What was found so far. It is filled by one call, and then frozen."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.bytes_left = largest
         self.objects: list[ApiObject] = []
         self.documents: list[int] = []
         self.problems: list[str] = []
@@ -210,7 +213,7 @@ def _parse_documents(text: bytes, found: _Found) -> None:
         raise _UnusableError("expected YAML or JSON as text in UTF-8") from error
     if decoded.lstrip().startswith("{"):
         _check_json(text)
-    for number, document in enumerate(documents(decoded), start=1):
+    for number, document in enumerate(documents(decoded, min(found.largest, LARGEST)), start=1):
         if isinstance(document, Unparsed):
             found.problems.append(f"document {number}: {document.expected}")
             continue
@@ -239,6 +242,9 @@ def _add_value(document: object, number: int, found: _Found) -> None:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         found.problems.append(f"document {number}: it cannot be written as JSON: {error}")
         return
+    found.bytes_left -= len(text)
+    if found.bytes_left < 0:
+        raise _UnusableError(f"expected at most {found.largest} bytes, with every alias written out")
     head = _head(text)
     if head is None:
         found.problems.append(_not_an_object(number, ""))

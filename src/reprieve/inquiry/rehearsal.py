@@ -74,15 +74,16 @@ class Rehearsals:
 
 
 def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
-    stage = _Stage(Scheduler(_improving_at_once(settings)), now)
+    stage = _Stage(Scheduler(_at_once(settings)), now)
     stage.play([EvictionsRead(evicted, since=now)])
     return stage
 
 
-def _improving_at_once(settings: Settings) -> Settings:
-    """No process stands beside: plans are improved while they are made."""
+def _at_once(settings: Settings) -> Settings:
+    """No process stands beside, and all demands are there: nothing is waited for."""
     policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
-    return replace(settings, policies=policies)
+    window = None if settings.resize_window is None else 0.0
+    return replace(settings, policies=policies, resize_window=window)
 
 
 @dataclass(slots=True)

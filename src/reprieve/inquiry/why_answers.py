@@ -131,12 +131,14 @@ def _why_group(
     """``of``: the pod that was asked about; pods of a group are scheduled with it."""
     waiting = [pod for pod in members if not pod.spec.node_name and pod.status.phase not in _ENDED]
     if waiting:
-        part = f"{shown(of)} is scheduled with its group." if of is not None else ""
+        whole = f"all of {shown(target)}" if target.kind == "CompositePodGroup" else "its group"
+        part = f"{shown(of)} is scheduled with {whole}." if of is not None else ""
         told = (Statement("Group", "PartOfGroup", part, Source.OBJECT),) if part else ()
         return why_pending(
             target, waiting, evidence, asking, before=(*told, *_earlier(of or target, evidence))
         )
     found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence)
+    found = found or _why_tree_gone(target, evidence)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
     found = found or _running(target, text, evidence, WhyState.RUNNING)
     limits = limit_statements(members[0], evidence, asking) if members else ()
@@ -147,6 +149,21 @@ def _why_gone(target: Target, evidence: Evidence) -> WhyReport | None:
     for kept, victims in evidence.evictions_of(target):
         return preempted_by_decision(target, kept, victims, evidence)
     return preempted_by_events(target, evidence)
+
+
+def _why_tree_gone(group: Target, evidence: Evidence) -> WhyReport | None:
+    """That it was preempted with a group around it."""
+    groups = groups_table(one.object for one in evidence.cluster.seen)
+    key = (group.namespace, group.name) if group.kind == "PodGroup" else None
+    for _, around in groups.chain(key):
+        if isinstance(around, CompositePodGroup):
+            tree = group_target(around)
+            found = _why_gone(Target(tree.kind, tree.namespace, tree.name, ""), evidence)
+            if found is not None:
+                text = f"{shown(group)} is a part of it."
+                part = Statement("Group", "PartOfGroup", text, Source.OBJECT)
+                return replace(found, statements=(part, *found.statements))
+    return None
 
 
 def _earlier(target: Target, evidence: Evidence) -> tuple[Statement, ...]:

@@ -48,12 +48,23 @@ class ChangeBatch:
 
 @dataclass(slots=True)
 class ChangeRing:
+    """``first``: the revision before any change. It must be above all those of earlier rings, of which
+    readers may still ask for what came after."""
+
+    first: int = 0
     most: int = MOST_CHANGES
-    revision: int = 0
-    _since: int = 0  # whatever came after this revision is here
+    revision: int = field(init=False)
+    _since: int = field(init=False)  # whatever came after this revision is here
     _held: int = 0
     _resources: tuple[str, ...] = ()
     _batches: deque[ChangeBatch] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.revision = self._since = self.first
+
+    @property
+    def has_begun(self) -> bool:
+        return self.revision > self.first
 
     def add(self, time: float, changes: tuple[PictureChange, ...], resources: tuple[str, ...]) -> None:
         """If resources differ from those before, rows that were sent mean something else: all load anew."""
@@ -74,6 +85,10 @@ class ChangeRing:
         # Revisions follow one another, so that the place of the next is known.
         seen = len(self._batches) - (self.revision - revision)
         return iter([*islice(self._batches, max(0, seen), None)])
+
+    def changes_after(self, revision: int) -> int:
+        """How many changes a reader of this revision has not seen; none if it has to load all anew."""
+        return sum(len(batch.changes) for batch in self.after(revision) or ())
 
     def _forget_until(self, revision: int) -> None:
         while self._batches and self._batches[0].revision <= revision:

@@ -266,7 +266,7 @@ def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_ge
         "spared": [_spared(spared) for spared in room.spared],
         "otherPlans": [_other_plan(loser) for loser in room.losers],
         "refusedNodes": [
-            {"reason": finding.reason.text, "count": finding.nodes, "examples": []}
+            {"reason": finding.reason.text, "count": finding.nodes, "examples": list(finding.examples)}
             for finding in decision.findings
         ],
         "text": "\n".join(line.text for line in decision_lines(decision)),
@@ -316,6 +316,7 @@ def _other_plan(loser: Loser) -> Json:
         "nodes": [loser.domain],
         "pods": loser.pods,
         "victims": list(loser.units),
+        "units": max(loser.unit_count, len(loser.units)),
         "criterion": loser.lost_by.code,
         "text": f"{loser.lost_by.text}: {counted(loser.pods, 'pod')}, {highest}, "
         f"budgets exceeded by {loser.broken}",
@@ -329,9 +330,9 @@ def _cost(quality: PlanQuality | None) -> Json | None:
 
 def _command(decision: Decision) -> str:
     """Of a demand that waits, later decisions take the place of this one."""
+    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
     demand = decision.demand
     if decision.outcome is Outcome.PREEMPTS or not demand.name:
-        return f"reprieve why {decision.id}"
-    # Names in a snapshot of unknown origin may be anything, and this is pasted into a shell.
+        return f"reprieve why {quote(decision.id)}"
     asked = f"{demand.kind.lower()}/{demand.name}"
     return f"reprieve why {quote(asked)} -n {quote(demand.namespace)}"

@@ -5,7 +5,7 @@ What was collected is taken by another thread, between two steps of the schedule
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reprieve.model.effects import Effect
@@ -103,31 +103,15 @@ class PictureFeed:
         self._sights[key] = sight
 
 
-def fold_steps(picture: Picture, steps: FedSteps) -> None:
-    events: list[Event] = []
-    for sight in steps.sights:
-        if isinstance(sight, SchedulerBegins):
-            if events:
-                picture.observe(events, steps.at)
+def fold_step(picture: Picture, at: float, step: Event | SchedulerBegins | FedResult) -> None:
+    match step:
+        case SchedulerBegins():
             picture.begin()
-            events = []
-        else:
-            events.append(sight)
-    for result in steps.results:
-        match result:
-            case DecisionTaken(at, decision):
-                picture.decide(decision, at)
-            case PlansWentOn(at, records):
-                picture.record(records, at)
-            case DecisionsAdopted(kept):
-                picture.adopt(kept)
-    if events or steps.results:
-        picture.observe(events, steps.at)
-
-
-def slices(steps: FedSteps, size: int) -> Iterator[FedSteps]:
-    """The same in parts of so many events: a first list of a large cluster is folded bit by bit."""
-    for start in range(0, len(steps.sights), size):
-        yield FedSteps(steps.at, steps.sights[start : start + size], ())
-    if steps.results:
-        yield FedSteps(steps.at, (), steps.results)
+        case DecisionTaken(at=decided_at, decision=decision):
+            picture.decide(decision, decided_at)
+        case PlansWentOn(at=recorded_at, records=records):
+            picture.record(records, recorded_at)
+        case DecisionsAdopted(kept=kept):
+            picture.adopt(kept)
+        case _:
+            picture.observe((step,), at)

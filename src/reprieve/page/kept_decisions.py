@@ -65,15 +65,19 @@ class DecisionMemory:
                 self._preempting[record.decision] = kept
                 yield kept
 
-    def adopt(self, kept: KeptDecision) -> Iterator[KeptDecision]:
-        """A decision that another memory has kept, with what became of it; yields it if it is new."""
-        refused = kept.decision.outcome is not Outcome.PREEMPTS
-        into = self._refused if refused else self._preempting
-        if into.get(kept.decision.id) == kept:
-            return
-        into[kept.decision.id] = kept
-        _forget(into, self.most)
-        yield kept
+    def adopt(self, kept: Sequence[KeptDecision]) -> Iterator[KeptDecision]:
+        """Decisions that another memory has kept, the oldest first; yields those that are new.
+
+        Of more than are kept here, only the newest: the others would push out each other every time.
+        """
+        preempting = [one for one in kept if one.decision.outcome is Outcome.PREEMPTS]
+        refused = [one for one in kept if one.decision.outcome is not Outcome.PREEMPTS]
+        for into, all_of_them in ((self._preempting, preempting), (self._refused, refused)):
+            for one in all_of_them[-self.most :]:
+                if into.get(one.decision.id) != one:
+                    into[one.decision.id] = one
+                    yield one
+            _forget(into, self.most)
 
     def find(self, decision: str) -> KeptDecision | None:
         return self._preempting.get(decision) or self._refused.get(decision)

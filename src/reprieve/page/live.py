@@ -5,19 +5,26 @@ runs in the event loop of the server; the scheduler never waits for it.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from reprieve.model.events import Event
 from reprieve.page.change_ring import ChangeBatch, ChangeRing
-from reprieve.page.feed import FedSteps, fold_steps, slices
+from reprieve.page.feed import FedResult, FedSteps, SchedulerBegins, fold_step
 from reprieve.page.picture import Picture
 from reprieve.supervision.mishaps import log_mishap
 
 _PERIOD, _IDLE_PERIOD = 0.1, 2.0  # seconds
-_SLICE = 500  # events that are folded before others get their turn
+_SLICE = 500  # steps that are folded before others get their turn
 
 TakeSteps = Callable[[], Awaitable[FedSteps]]
+
+
+def _ring_of_now() -> ChangeRing:
+    """A ring has far fewer revisions than milliseconds pass."""
+    return ChangeRing(int(time.time() * 1000))
 
 
 @dataclass(slots=True)
@@ -26,43 +33,56 @@ class LivePicture:
 
     take: TakeSteps
     picture: Picture = field(default_factory=Picture)
-    ring: ChangeRing = field(default_factory=ChangeRing)
+    ring: ChangeRing = field(default_factory=_ring_of_now)
     closed: bool = False
     _readers: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _queued: asyncio.Future[None] | None = None
     _refreshing: set[asyncio.Future[None]] = field(default_factory=set)
 
     async def refresh(self) -> None:
         async with self._turn:
-            for part in slices(await self.take(), _SLICE):
-                self._fold(part)
-                await asyncio.sleep(0)
-            changes = self.picture.take_changes()
-            if changes:
-                self.ring.add(self.picture.time, changes, self.picture.resources())
-                self._wake()
+            await self._take_and_fold()
 
     async def refresh_within(self, seconds: float) -> None:
-        """A scheduler in a long step shows nothing new; what was taken must not be lost for that."""
-        task = asyncio.ensure_future(self.refresh())
-        self._refreshing.add(task)
-        task.add_done_callback(self._refreshing.discard)
-        done, _ = await asyncio.wait({task}, timeout=seconds)
+        """A scheduler in a long step shows nothing new; what was taken must not be lost for that.
+
+        However many readers wait, one refresh is under way and one waits for it.
+        """
+        if self._queued is None:
+            self._queued = asyncio.ensure_future(self._refresh_queued())
+            self._refreshing.add(self._queued)
+            self._queued.add_done_callback(self._refreshing.discard)
+        done, _ = await asyncio.wait({self._queued}, timeout=seconds)
         for one in done:
             one.result()
 
-    def _fold(self, steps: FedSteps) -> None:
-        """An object that cannot be shown is left out, and the others are folded: twice changes nothing."""
+    async def _refresh_queued(self) -> None:
+        async with self._turn:
+            self._queued = None  # what happens from here on may be too late for this one
+            await self._take_and_fold()
+
+    async def _take_and_fold(self) -> None:
+        steps = await self.take()
+        for number, step in enumerate((*steps.sights, *steps.results), start=1):
+            self._fold(steps.at, step)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        if steps.sights or steps.results:
+            self.picture.observe((), steps.at)
+        changes = self.picture.take_changes()
+        if changes:
+            self.ring.add(self.picture.time, changes, self.picture.resources())
+            self._wake()
+
+    def _fold(self, at: float, step: Event | SchedulerBegins | FedResult) -> None:
+        """What cannot be shown is left out, and all else is folded."""
         try:
-            fold_steps(self.picture, steps)
-        except Exception:
-            for one in slices(steps, 1):
-                try:
-                    fold_steps(self.picture, one)
-                except Exception as error:
-                    log_mishap("page: something cannot be shown", error)
+            fold_step(self.picture, at, step)
+        except Exception as error:
+            log_mishap("page: something cannot be shown", error)
 
     async def keep_fresh(self) -> None:
         while not self.closed:

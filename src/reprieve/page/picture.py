@@ -68,10 +68,13 @@ class _Table(Generic[Row]):
     held: dict[str, _Held[Row]] = field(default_factory=dict)
 
     def put(self, key: str, meta: ObjectMeta, row: Row, run: int) -> Iterator[PictureChange]:
-        """An older version changes nothing; a namesake takes the place of the one before."""
+        """An older version changes nothing; a namesake takes the place of the one before.
+
+        Between two runs versions may go back: a cluster that was restored from a backup counts from there.
+        """
         known = self.held.get(key)
         version = int(meta.resource_version) if meta.resource_version.isdecimal() else 0
-        if known is not None and version and version < known.version:
+        if known is not None and known.run == run and version and version < known.version:
             return
         if known is not None and known.uid != meta.uid:
             yield self.gone(known.row)
@@ -130,6 +133,7 @@ class Picture:
         """A scheduler starts anew: what it does not see again until it knows all is gone."""
         self._run += 1
         self.synced = False
+        self._tombstones = Tombstones()
 
     def observe(self, events: Iterable[Event], now: float) -> None:
         self.time = now
@@ -156,10 +160,9 @@ class Picture:
         self.time = now
         self._note(self.decisions.record(records))
 
-    def adopt(self, kept: Iterable[KeptDecision]) -> None:
-        """Decisions that come from elsewhere, as from a snapshot, with what became of them."""
-        for one in kept:
-            self._note(self.decisions.adopt(one))
+    def adopt(self, kept: Sequence[KeptDecision]) -> None:
+        """Decisions from elsewhere, as from a snapshot, with what became of them; the oldest first."""
+        self._note(self.decisions.adopt(kept))
 
     def take_changes(self) -> tuple[PictureChange, ...]:
         taken = tuple(self._changes.values())

@@ -5,7 +5,8 @@ Where it listens is decided elsewhere.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from reprieve.page.change_ring import ChangeBatch
 from reprieve.page.documents import decision_json, picture_json
 from reprieve.page.live import LivePicture
 from reprieve.page.picture import GroupGone, Picture, PictureChange
+from reprieve.page.reader_limits import ReaderPlaces, WorkPace
 from reprieve.page.rows import GroupRow, PodRow, namespace_of
 from reprieve.page.sources import (
     PageParts,
@@ -36,9 +38,15 @@ from reprieve.supervision.mishaps import log_mishap
 PAGE_PATH = "/page/"
 _API = "/page/api"
 _MOST_YAML = 1 << 20  # bytes
-_MOST_STREAMS = 100
+_MOST_STREAMS, _STREAMS_EACH = 100, 8
+_MOST_PICTURES, _MOST_FILTERED, _PICTURES_EACH = 32, 8, 4  # that are made or delivered at once
+_MOST_REPLAYED = 2_000  # changes; a reader that missed more loads the picture
 _SIGN_OF_LIFE_SECONDS = 15.0
+_LOOK_SECONDS = 1.0  # between looks whether a reader is still there
+_MISSED = "changes were missed: the page loads the picture again"
 _STALLED_SECONDS = 10.0  # a reader that takes nothing for so long is dropped
+_DELIVERY_SECONDS = 120.0  # for a whole picture
+_PIECE = 1 << 16  # bytes
 _REVIEWED_SECONDS = 60.0  # how long a reader reads on before its rights are asked for again
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -52,7 +60,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_REST = 4  # times as long as the last picture took: until the next is made
+_REST = 4  # times as long as the last shared picture took: until the next is made
 _JSON = "application/json"
 _EVENT_STREAM = "text/event-stream; charset=utf-8"
 
@@ -93,11 +101,16 @@ def _answering(parts: PageParts, handler: Answered) -> Answered:
         except web.HTTPException:
             raise
         except Exception as error:
-            log_mishap(f"page: {request.path}", error)
+            log_mishap(_named_request(request), error)
             text = f"the server failed on this request: {type(error).__name__}; see its log"
             return _json({"message": text}, HTTPStatus.INTERNAL_SERVER_ERROR)
 
     return handle
+
+
+def _named_request(request: web.Request) -> str:
+    """As it was sent: a line break is still spelled out."""
+    return f"page: {request.url.raw_path}"
 
 
 def _json(document: Json, status: int = HTTPStatus.OK) -> web.Response:
@@ -143,29 +156,52 @@ class _KeptPicture:
     until: float
 
 
+def _pictures_at_once() -> ReaderPlaces:
+    return ReaderPlaces(_MOST_PICTURES, _PICTURES_EACH, "many readers load the page: it is tried again")
+
+
+def _filtered_at_once() -> ReaderPlaces:
+    return ReaderPlaces(
+        _MOST_FILTERED, _PICTURES_EACH, "many readers of few rights load the page: it is tried again"
+    )
+
+
+def _streams_at_once() -> ReaderPlaces:
+    return ReaderPlaces(_MOST_STREAMS, _STREAMS_EACH, f"{_MOST_STREAMS} readers follow this page already")
+
+
 @dataclass(slots=True)
 class _Api:
+    """What is sent to readers that may see everything is made once for all of them. For each of the others it
+    is made anew, at a pace: their number must not matter."""
+
     parts: PageParts
     _kept: _KeptPicture | None = None
-    _next_filtered: float = 0.0  # when the next picture for a reader of few rights may be made
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # questions are answered one by one
-    _filtering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _pace: WorkPace = field(default_factory=WorkPace)
+    _pictures: ReaderPlaces = field(default_factory=_pictures_at_once)
+    _filtered: ReaderPlaces = field(default_factory=_filtered_at_once)
+    _streams: ReaderPlaces = field(default_factory=_streams_at_once)
 
     async def picture(self, request: web.Request) -> web.StreamResponse:
+        """A place is taken until all of it is delivered: it is in memory for so long."""
         sight, at = await self.parts.gate.enter(request), _moment(request)
+        if await sight.of(()) is may_get_all:
+            with self._pictures.one(sight.reader):
+                return await _delivered(request, await self._whole_picture(at))
+        with self._filtered.one(sight.reader):
+            return await _delivered(request, await self._filtered_picture(request, sight, at))
+
+    async def _whole_picture(self, at: float | None) -> bytes:
+        frame, live = await self.parts.frames.frame(at), self.parts.live
+        return self._written(frame) if live is None or at is not None else self._shared(frame, live)
+
+    async def _filtered_picture(self, request: web.Request, sight: ReaderSight, at: float | None) -> bytes:
         frame = await self.parts.frames.frame(at)
-        may_get = await _may_get(sight, partial(_names_in_picture, frame.picture))
-        live = self.parts.live
-        if live is None or at is not None:
-            return _bytes(self._written(frame, may_get), _JSON)
-        if may_get is may_get_all:
-            return _bytes(self._shared(frame, live), _JSON)
-        async with self._filtering:
-            await asyncio.sleep(self._next_filtered - _clock())
-            began = _clock()
-            body = self._written(frame, may_get)
-            self._next_filtered = _clock() + _REST * (_clock() - began)
-        return _bytes(body, _JSON)
+        named = await self._pace.run(partial(_names_for, request, frame.picture))
+        # What comes between is not reviewed yet, and therefore hidden.
+        may_get = await sight.of(named)
+        return await self._pace.run(partial(self._written_for, request, frame, may_get))
 
     def _shared(self, frame: PictureFrame, live: LivePicture) -> bytes:
         """One that is a little older is as good: what changed since is in the stream. So pictures of a large
@@ -173,11 +209,15 @@ class _Api:
         began, kept = _clock(), self._kept
         if kept is not None and began < kept.until and live.ring.after(kept.revision) is not None:
             return kept.body
-        body = self._written(frame, may_get_all)
+        body = self._written(frame)
         self._kept = _KeptPicture(frame.revision, body, _clock() + _REST * (_clock() - began))
         return body
 
-    def _written(self, frame: PictureFrame, may_get: MayGet) -> bytes:
+    def _written_for(self, request: web.Request, frame: PictureFrame, may_get: MayGet) -> bytes:
+        _check_connected(request)
+        return self._written(frame, may_get)
+
+    def _written(self, frame: PictureFrame, may_get: MayGet = may_get_all) -> bytes:
         return msgspec.json.encode(
             picture_json(self.parts.head, frame.picture, frame.revision, frame.known_since, may_get)
         )
@@ -205,31 +245,50 @@ class _Api:
         sight, live = await self.parts.gate.enter(request), self.parts.live
         if live is None:
             raise PageRefusedError("nothing changes here: this is a recording", HTTPStatus.NOT_FOUND)
-        if live.readers >= _MOST_STREAMS:
-            text = f"{_MOST_STREAMS} readers follow this page already"
-            raise PageRefusedError(text, HTTPStatus.SERVICE_UNAVAILABLE)
         revision = _revision(request)
         headers = {**_HEADERS, "Content-Type": _EVENT_STREAM, "X-Accel-Buffering": "no"}
         response = web.StreamResponse(headers=headers)
-        await response.prepare(request)
-        with live.reading():
-            try:
-                await _follow(response, live, sight, revision)
-            except TimeoutError:
-                # It reads too slowly: what waits for it in buffers is dropped, and it loads the page anew.
-                if request.transport is not None:
-                    request.transport.abort()
-            except ConnectionResetError:
-                pass
+        with self._streams.one(sight.reader), live.reading():
+            async with _begun(request, response):
+                await self._follow(_ChangeStream(request, response), live, sight, revision)
         return response
+
+    async def _follow(
+        self, stream: "_ChangeStream", live: LivePicture, sight: ReaderSight, revision: int
+    ) -> None:
+        if live.ring.changes_after(revision) > _MOST_REPLAYED:
+            return await stream.send(_reload(_MISSED))
+        rights_change = asyncio.ensure_future(_until_rights_change(sight))
+        try:
+            while not live.closed and stream.is_open:
+                batches = await live.after(revision, _LOOK_SECONDS)
+                if batches is None:
+                    return await stream.send(_reload(_MISSED))
+                if rights_change.done():
+                    rights_change.result()
+                    return await stream.send(_reload("the rights of this reader have changed"))
+                for batch in batches:
+                    await stream.send(await self._event(batch, sight))
+                    revision = batch.revision
+                    await asyncio.sleep(0)  # a long replay must not keep other readers waiting
+                await stream.show_life()
+        finally:
+            rights_change.cancel()
+        return None
+
+    async def _event(self, batch: ChangeBatch, sight: ReaderSight) -> bytes:
+        may_get = await _may_get(sight, partial(_names_in_changes, batch))
+        if may_get is may_get_all:
+            return batch.event()
+        return await self._pace.run(partial(batch.event, may_get))
 
     # --- questions ---------------------------------------------------------------------------------
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         questions = await self._questions(request, can=self.parts.head.can.why)
-        asked = WhyQuestion(*(request.query.get(name, "") for name in ("pod", "group", "decision")))
-        if sum(map(bool, (asked.pod, asked.group, asked.decision))) != 1:
-            raise PageRefusedError("expected one of ?pod=NAMESPACE/NAME, ?group=NAMESPACE/NAME, ?decision=ID")
+        asked = WhyQuestion(*(request.query.get(name, "") for name in ("pod", "group", "tree", "decision")))
+        if sum(map(bool, (asked.pod, asked.group, asked.tree, asked.decision))) != 1:
+            raise PageRefusedError("expected one of ?pod=, ?group= or ?tree=NAMESPACE/NAME, or ?decision=ID")
         at = _moment(request)
         async with self._turn:
             return _json(await questions.why(asked, at))
@@ -259,32 +318,77 @@ class _Api:
         return self.parts.questions
 
 
-# --- changes as a stream -------------------------------------------------------------------------
+# --- long answers --------------------------------------------------------------------------------
 
 
-async def _follow(response: web.StreamResponse, live: LivePicture, sight: ReaderSight, revision: int) -> None:
-    reviewed = _clock()
-    while not live.closed:
-        batches = await live.after(revision, _SIGN_OF_LIFE_SECONDS)
-        if batches is None:
-            return await _send(response, _reload("changes were missed: the page loads the picture again"))
-        if _clock() - reviewed > _REVIEWED_SECONDS:
-            reviewed = _clock()
-            if not await sight.holds():
-                return await _send(response, _reload("the rights of this reader have changed"))
-        sent = revision
-        for batch in batches:
-            may_get = await _may_get(sight, partial(_names_in_changes, batch))
-            await _send(response, batch.event(may_get))
-            revision = batch.revision
-        if sent == revision:
-            await _send(response, b":\n\n")
-    return None
+@asynccontextmanager
+async def _begun(request: web.Request, response: web.StreamResponse) -> AsyncIterator[None]:
+    """Of an answer that has begun, only the end of its connection can tell that it is not whole."""
+    await response.prepare(request)
+    try:
+        yield
+    except ConnectionResetError:
+        pass
+    except Exception as error:
+        # A reader that is too slow is dropped with what waits for it in buffers, and loads the page anew.
+        if not isinstance(error, TimeoutError):
+            log_mishap(_named_request(request), error)
+        if request.transport is not None:
+            request.transport.abort()
+
+
+async def _delivered(request: web.Request, body: bytes) -> web.StreamResponse:
+    """In pieces: a reader that takes none is dropped, and one that is slow has an end, too."""
+    headers = {**_HEADERS, "Content-Type": _JSON, "Content-Length": str(len(body))}
+    response = web.StreamResponse(headers=headers)
+    async with _begun(request, response), asyncio.timeout(_DELIVERY_SECONDS):
+        for start in range(0, len(body), _PIECE):
+            await _send(response, body[start : start + _PIECE])
+        await response.write_eof()
+    return response
+
+
+@dataclass(slots=True)
+class _ChangeStream:
+    request: web.Request
+    response: web.StreamResponse
+    _sent_at: float = field(default_factory=_clock)
+
+    @property
+    def is_open(self) -> bool:
+        """A reader that goes away gives its place back soon, and not only when there is something to send."""
+        return _is_connected(self.request)
+
+    async def send(self, data: bytes) -> None:
+        self._sent_at = _clock()
+        await _send(self.response, data)
+
+    async def show_life(self) -> None:
+        if _clock() - self._sent_at >= _SIGN_OF_LIFE_SECONDS:
+            await self.send(b":\n\n")
 
 
 async def _send(response: web.StreamResponse, data: bytes) -> None:
     async with asyncio.timeout(_STALLED_SECONDS):
         await response.write(data)
+
+
+def _check_connected(request: web.Request) -> None:
+    """Readers that went away meanwhile are not worked for."""
+    if not _is_connected(request):
+        raise PageRefusedError("the reader is gone", HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def _is_connected(request: web.Request) -> bool:
+    return request.transport is not None and not request.transport.is_closing()
+
+
+async def _until_rights_change(sight: ReaderSight) -> None:
+    """Beside the stream: to ask for many rights may take long, and changes go on meanwhile."""
+    while True:
+        await asyncio.sleep(_REVIEWED_SECONDS)
+        if not await sight.holds():
+            return
 
 
 def _reload(sentence: str) -> bytes:
@@ -298,6 +402,11 @@ async def _may_get(sight: ReaderSight, named: Callable[[], Iterable[Named]]) -> 
     """Names are collected only for a reader that may not get all of them."""
     everything = await sight.of(())
     return everything if everything is may_get_all else await sight.of(frozenset(named()))
+
+
+def _names_for(request: web.Request, picture: Picture) -> frozenset[Named]:
+    _check_connected(request)
+    return frozenset(_names_in_picture(picture))
 
 
 def _names_in_picture(picture: Picture) -> Iterator[Named]:

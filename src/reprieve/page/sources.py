@@ -46,10 +46,11 @@ class FrameSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WhyQuestion:
-    """One of them is not empty. ``pod`` and ``group``: NAMESPACE/NAME."""
+    """One of them is not empty. All but ``decision`` are NAMESPACE/NAME; ``tree``: a CompositePodGroup."""
 
     pod: str = ""
     group: str = ""
+    tree: str = ""
     decision: str = ""
 
 
@@ -68,6 +69,10 @@ class PageQuestions(Protocol):
 class ReaderSight(Protocol):
     """What one reader may see."""
 
+    @property
+    def reader(self) -> str | None:
+        """Requests of the same reader count together; None: they are not counted."""
+
     async def of(self, named: Collection[Named]) -> MayGet:
         """Whether it may get each of these kinds in these namespaces; ``may_get_all`` if it may get all."""
 
@@ -77,6 +82,8 @@ class ReaderSight(Protocol):
 
 class SeesAll:
     """On a machine of one's own."""
+
+    reader: str | None = None
 
     async def of(self, named: Collection[Named]) -> MayGet:
         return may_get_all
@@ -121,7 +128,7 @@ class LiveFrames:
                 "only the present is known here: there is no history", HTTPStatus.NOT_FOUND
             )
         await self.live.refresh_within(_PATIENCE)
-        if not self.live.ring.revision:
+        if not self.live.ring.has_begun:
             raise PageRefusedError(self.none_yet, HTTPStatus.SERVICE_UNAVAILABLE)
         return PictureFrame(self.live.picture, self.live.ring.revision)
 

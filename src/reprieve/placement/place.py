@@ -1,6 +1,5 @@
 """Where does a demand fit, why not elsewhere, and which node is best."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,13 +27,13 @@ class Survey:
     feasible: Mask
     rejections: tuple[Rejection, ...]
 
-    def reasons(self) -> Counter[Reason]:
-        """How many nodes were refused for each reason."""
+    def refused(self) -> dict[Reason, Mask]:
+        """Which nodes were refused for each reason."""
         refused: dict[Reason, Mask] = {}
         for one in self.rejections:
             before = refused.get(one.reason)
             refused[one.reason] = one.rows if before is None else before | one.rows
-        return Counter({reason: n for reason, rows in refused.items() if (n := int(rows.sum()))})
+        return refused
 
     def reasons_of(self, node: int) -> tuple[Reason, ...]:
         return tuple(sorted({r.reason for r in self.rejections if r.rows[node]}))

@@ -6,6 +6,7 @@ plans wins, is not known here.
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +26,7 @@ from reprieve.preemption.budgets import (
     InOrder,
     Joint,
 )
-from reprieve.preemption.gangs import starved
+from reprieve.preemption.gangs import spare_pods, starved
 from reprieve.preemption.least_disturbance.cascade import cascades
 from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
 from reprieve.preemption.least_disturbance.deferral import Deferral
@@ -68,7 +69,8 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return None
     planning, placement = begun
     if question.policy.search is SearchMode.UPSTREAM:
-        return planning.spare(placement, planning.local)
+        plan = planning.spare(placement, planning.local)
+        return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
     if question.disturbs_least and (known := planning.as_remembered()) is not None:
         return known
     plan = planning.by_ceiling(placement)
@@ -103,7 +105,7 @@ class Planning:
         plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         plan = self.or_as_the_rival(plan, placement)
-        plan = self.kinder_to_gangs(plan) if plan.starved else plan
+        plan = self.kinder_to_gangs(plan, placement) if plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
@@ -293,13 +295,35 @@ class Planning:
         order = rival.units.in_order(np.array(list(units), np.int64))
         return [units[number] for number in order.tolist()]
 
-    def kinder_to_gangs(self, plan: Plan) -> Plan:
-        """Other units may do just as well, and leave no gang with too few pods."""
-        view = self.question.view
-        hungry = set(starved(view, (pod for unit in plan.victims for pod in unit.pods)))
-        others = [u for u in self.local if hungry.isdisjoint(view.pods.groups[pod] for pod in u.pods)]
-        placement = self.place(others)
-        return min(plan, self.below_ceiling(placement, others), key=self._rank) if placement else plan
+    def kinder_to_gangs(self, plan: Plan, placement: Placement) -> Plan:
+        """Other units may do just as well, and leave no gang with too few pods.
+
+        Pods that gangs need are put back before all others: in the order of importance, and the smallest
+        first, for a large pod may leave no room for another that its gang needs as much.
+        """
+        requests = self.question.view.pods.requests
+        by_size = sorted(self.local, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
+        for order in (self.local, by_size):
+            left = self._not_needed_by_gangs(placement, order)
+            if self.question.policy.search is SearchMode.UPSTREAM:
+                other = self.spare(placement, left)
+            else:
+                other = self.below_ceiling(placement, left)
+            plan = min(plan, other, key=self._rank)
+        return plan
+
+    def _not_needed_by_gangs(self, placement: Placement, order: Iterable[Unit]) -> list[Unit]:
+        """The units without those that can stay so that gangs keep as many pods as they need."""
+        view, test, kept = self.question.view, self._trial(placement, self.local), set[int]()
+        pods = [pod for unit in self.local for pod in unit.pods]
+        spare, going = spare_pods(view, pods), Counter(view.pods.groups[pod] for pod in pods)
+        for unit in order:
+            members = Counter(view.pods.groups[pod] for pod in unit.pods)
+            needed = any(gang in spare and going[gang] > spare[gang] for gang in members if gang is not None)
+            if needed and test.put_back(unit):
+                kept.add(unit.number)
+                going.subtract(members)
+        return [unit for unit in self.local if unit.number not in kept]
 
     def or_elsewhere(self, plan: Plan) -> Plan:
         """Members are placed as if all units were gone; other nodes may need fewer of them gone.

@@ -1,5 +1,6 @@
 """Which gangs would have fewer pods left than they need."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -10,13 +11,20 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 
 def starved(view: Snapshot, going: Iterable[int]) -> Iterator[GroupKey]:
     """Gangs that have as many pods as they need, and no longer have when these pods (rows) are gone."""
-    groups, rows = view.pods.groups, list(going)
-    for code in np.unique(groups.codes[rows]).tolist():
+    rows = list(going)
+    leaving = Counter(view.pods.groups[row] for row in rows)
+    return (gang for gang, spare in spare_pods(view, rows).items() if leaving[gang] > spare)
+
+
+def spare_pods(view: Snapshot, rows: Iterable[int]) -> dict[GroupKey, int]:
+    """The gangs of these pods that have as many pods as they need, and how many more each has."""
+    groups, found = view.pods.groups, dict[GroupKey, int]()
+    for code in np.unique(groups.codes[list(rows)]).tolist():
         key = groups.things[code]
         group = view.groups.pod_groups.get(key) if key is not None else None
         if key is None or group is None or group.spec.gang is None:
             continue
-        members = groups.codes == code
-        running = int((members & (view.where != NOWHERE)).sum())
-        if running >= group.spec.gang.min_count > running - int(members[rows].sum()):
-            yield key
+        running = int(((groups.codes == code) & (view.where != NOWHERE)).sum())
+        if running >= group.spec.gang.min_count:
+            found[key] = running - group.spec.gang.min_count
+    return found

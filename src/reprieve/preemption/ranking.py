@@ -147,6 +147,9 @@ RANKING: tuple[Criterion, ...] = (
         _lowest_highest_priority,
     ),
     Criterion(
+        "GangsBroken", "FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved, _no_gangs
+    ),
+    Criterion(
         "PrioritySum",
         "SmallestSumOfPriorities",
         "smallest sum of victim priorities",
@@ -154,9 +157,6 @@ RANKING: tuple[Criterion, ...] = (
         _smallest_sum_of_priorities,
     ),
     Criterion("Pods", "FewestPods", "fewest pods disturbed", pods_disturbed, _fewest_pods),
-    Criterion(
-        "GangsBroken", "FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved, _no_gangs
-    ),
     Criterion(
         "LatestStart", "LatestStart", "most important victims that started latest", longest_run, _shortest_run
     ),

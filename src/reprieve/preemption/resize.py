@@ -4,6 +4,7 @@ It needs room on the pod's own node and nothing else. Which pods are evicted for
 not known here, nor what follows when it fits.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -41,6 +42,7 @@ class Accounting(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DeferredResizes:
     accounting: Accounting = Accounting.KUBELET
+    spares_gangs: bool = True  # of plans, those that leave no other gang with too few pods come first
 
     def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
@@ -76,7 +78,7 @@ class DeferredResizes:
             may_preempt=pod.spec.preemption_policy != "Never",
             allowed=home,
             alone=True,
-            spares_gangs=True,
+            spares_gangs=self.spares_gangs,
             until=_until(pod, now),
         )
         counted = _as_the_kubelet_counts(view, row) if self.accounting is Accounting.KUBELET else view
@@ -116,9 +118,13 @@ def _served_later(view: Snapshot, row: int) -> Iterator[tuple[int, Ints]]:
 
 
 def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
-    """Whether the kubelet gives room to the other pod first: not if no eviction could make enough for it."""
+    """Whether the kubelet gives room to the other pod first: not if no eviction could make enough for it.
+
+    Of pods of equal priority, only members of one group are compared: those that asked first count, so that
+    members on one node do not count on the same victims.
+    """
     pods = view.pods
-    if not is_deferred(pods.compiled[other].pod) or pods.priority[other] <= pods.priority[row]:
+    if not is_deferred(pods.compiled[other].pod) or not _comes_first(view, other, row):
         return False
     node = int(view.where[other])
     staying = (view.where == node) & (pods.priority >= pods.priority[other])
@@ -127,6 +133,19 @@ def _is_served_first(view: Snapshot, other: int, row: int) -> bool:
     for each in np.flatnonzero(staying).tolist():
         held -= _growth(pods.compiled[each], view)
     return bool((held + pods.requests[:, other] <= view.allocatable[:, node]).all())
+
+
+def _comes_first(view: Snapshot, other: int, row: int) -> bool:
+    pods, group = view.pods, view.pods.groups[row]
+    if pods.priority[other] != pods.priority[row] or group is None or pods.groups[other] != group:
+        return bool(pods.priority[other] > pods.priority[row])
+    return _asked(pods.compiled[other].pod) < _asked(pods.compiled[row].pod)
+
+
+def _asked(pod: Pod) -> tuple[float, str]:
+    """The kubelet serves pods that have waited longer first."""
+    since = deferred_since(pod)
+    return math.inf if since is None else since, pod.metadata.name
 
 
 def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:

@@ -64,6 +64,8 @@ class _Resource(_Document, frozen=True):
 class _Growth(_Document, frozen=True):
     node: str = ""
     resources: dict[str, _Resource] = {}
+    beside: tuple[str, ...] = ()
+    others: int = 0
 
 
 class _Victim(_Document, frozen=True):
@@ -94,6 +96,8 @@ class _Plan(_Document, frozen=True):
     victims: int = 0
     highest_priority: int | None = None
     beyond_budgets: int = 0
+    units: tuple[str, ...] = ()
+    unit_count: int = 0
     cost: dict[str, int | None] | None = None
     bound: dict[str, int | None] = {}
     proved: bool = False
@@ -115,6 +119,7 @@ class _Refused(_Document, frozen=True):
     nodes: int = 0
     excluded_by: _Because = _Because()
     eviction_may_help: bool = False
+    examples: tuple[str, ...] = ()
 
 
 class _Miss(_Document, frozen=True):
@@ -279,12 +284,12 @@ def _loser(node: _Node) -> Loser:
     if plan.cost is not None:
         quality = PlanQuality(_values(plan.cost), _values(plan.bound), proved=plan.proved, effort=0)
     cost = plan.victims, plan.highest_priority, plan.beyond_budgets
-    return Loser(node.name, *cost, _because(node.lost_by), quality=quality)
+    return Loser(node.name, *cost, _because(node.lost_by), plan.units, quality, plan.unit_count)
 
 
 def _finding(found: _Refused) -> Finding:
     reason = reason_of(found.excluded_by.code, found.excluded_by.text)
-    return Finding(reason, found.nodes, found.eviction_may_help)
+    return Finding(reason, found.nodes, found.eviction_may_help, found.examples)
 
 
 def _miss(found: _Miss | None) -> Miss | None:
@@ -323,7 +328,7 @@ def _growth(found: _Growth | None) -> Growth | None:
     resources = tuple(
         (name, _amount(name, one.has), _amount(name, one.wants)) for name, one in found.resources.items()
     )
-    return Growth(found.node, resources)
+    return Growth(found.node, resources, found.beside, found.others)
 
 
 def _amount(resource: str, text: str | None) -> int:

@@ -91,6 +91,11 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
             yield TextLine(
                 f"It fits without preemption: {_places(decision)}, once the kubelet acts.", LineStyle.GOOD
             )
+    if decision.growth is not None and decision.growth.others:
+        others = counted(decision.growth.others, "other member")
+        first = listed(decision.growth.beside, _PODS_SHOWN)
+        names = f": {first}" if decision.growth.others == len(decision.growth.beside) else ""
+        yield TextLine(f"Decided in one go with {others} of its gang{names}.")
     if decision.unproved is not None:
         claim = "it needs these victims" if room.pods else "it does not fit"
         yield TextLine(f"That {claim} is {decision.unproved.text}.")
@@ -344,7 +349,8 @@ def _growth_json(growth: Growth | None) -> Json | None:
         name: {"has": amount(name, has), "wants": amount(name, wants)}
         for name, has, wants in growth.resources
     }
-    return {"node": growth.node, "resources": resources}
+    beside = {"beside": list(growth.beside), "others": growth.others} if growth.others else {}
+    return {"node": growth.node, "resources": resources, **beside}
 
 
 def _victim_json(victim: Victim) -> Json:
@@ -372,7 +378,7 @@ def _spared_json(spared: Spared) -> Json:
 
 def _loser_json(loser: Loser) -> Json:
     plan: Json = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
-    plan |= loser_quality_json(loser.quality)
+    plan |= {"units": list(loser.units), "unitCount": loser.unit_count, **loser_quality_json(loser.quality)}
     return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
 
 
@@ -388,7 +394,12 @@ _OF_LOSERS = ("cost", "bound", "proved", "gap")
 
 def _finding_json(finding: Finding) -> Json:
     because = {"code": str(finding.reason.code), "text": finding.reason.text}
-    return {"nodes": finding.nodes, "excludedBy": because, "evictionMayHelp": finding.curable}
+    return {
+        "nodes": finding.nodes,
+        "excludedBy": because,
+        "evictionMayHelp": finding.curable,
+        "examples": list(finding.examples),
+    }
 
 
 def _miss_json(miss: Miss | None) -> Json | None:

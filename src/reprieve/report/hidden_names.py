@@ -51,6 +51,7 @@ def named_in(decision: Decision) -> frozenset[Named]:
 
 def _named(decision: Decision) -> Iterator[Named]:
     yield decision.demand.kind, decision.demand.namespace
+    yield "Pod", decision.demand.namespace  # a group's pods are named in its refusal
     yield from ((pod.kind, pod.namespace) for pod, _ in decision.places)
     limited = decision.eviction.limited if decision.eviction is not None else ()
     yield from (("Pod", _kind_and_namespace(one.workload)[1]) for one in limited)
@@ -67,7 +68,7 @@ def _named(decision: Decision) -> Iterator[Named]:
 def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
     if all(may_get(kind, namespace) for kind, namespace in named_in(decision)):
         return decision
-    shows_demand = may_get(decision.demand.kind, decision.demand.namespace)
+    shows_demand = _shows_demand(decision.demand, may_get)
     shown = replace(
         decision,
         demand=_target(decision.demand, may_get),
@@ -75,7 +76,7 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         preemption=_preemption(decision.preemption, may_get, shows_demand=shows_demand),
         eviction=_without_workloads(decision.eviction, may_get),
     )
-    # What follows names the demand, its pods and its claims, which are all in one namespace.
+    # What follows names the demand, its pods and their claims, which are all in one namespace.
     if shows_demand:
         return shown
     return replace(
@@ -83,7 +84,13 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         findings=tuple(map(_finding, decision.findings)),
         miss=_miss(decision.miss),
         eviction=_eviction(shown.eviction),
+        growth=replace(decision.growth, beside=()) if decision.growth is not None else None,
     )
+
+
+def _shows_demand(demand: Target, may_get: MayGet) -> bool:
+    """With its pods, and the claims in their specs: a reader of groups need not be one of pods."""
+    return may_get(demand.kind, demand.namespace) and may_get("Pod", demand.namespace)
 
 
 def _target(target: Target, may_get: MayGet) -> Target:

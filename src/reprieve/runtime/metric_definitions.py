@@ -288,6 +288,10 @@ class Metrics:
             "Decisions about resizes in place.",
             "outcome",
         )
+        self.resizes_together = self._counter(
+            "reprieve_resize_decisions_together_total",
+            "Decisions about resizes of gang members that were made in one go with other members.",
+        )
         self.resizes_ended = self._counters(
             "reprieve_resizes_ended_total",
             "Resizes that were decided about at least once, by how they ended.",

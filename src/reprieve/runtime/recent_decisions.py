@@ -56,6 +56,18 @@ class KeptDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class EncodedDecision:
+    """A kept decision as bytes: to copy it takes no time, and another thread may decode it."""
+
+    body: bytes
+    plan: PlanCourse | None
+    attempts: int
+
+    def decoded(self) -> KeptDecision:
+        return KeptDecision(_decode(self.body), self.plan, self.attempts)
+
+
+@dataclass(frozen=True, slots=True)
 class KeepBounds:
     """``each``: decisions that preempt, and as many that make a demand wait. ``bytes``: of both, as JSON."""
 
@@ -115,16 +127,21 @@ class RecentDecisions:
                 entry.revision = self._next_revision()
 
     def after(self, revision: int = 0, limit: int | None = None) -> Iterator[KeptDecision]:
+        """As ``copied``. The caller may take its time: what is pushed out meanwhile is still given, what is
+        added is not."""
+        return (one.decoded() for one in self.copied(revision, limit))
+
+    def copied(self, revision: int = 0, limit: int | None = None) -> tuple[EncodedDecision, ...]:
         """What is new or has changed since a revision, the oldest first; all if the revision is not ours.
 
-        ``limit``: of more than so many, only the newest. The caller may take its time: what is pushed out
-        meanwhile is still given, what is added is not.
+        ``limit``: of more than so many, only the newest.
         """
         since = revision if revision <= self.revision else 0
         entries = [*self._preempting.values(), *self._waiting.values()]
         new = sorted((e for e in entries if e.revision > since), key=lambda e: e.revision)
-        for entry in new[max(0, len(new) - limit) :] if limit is not None else new:
-            yield KeptDecision(_decode(entry.body), entry.plan, entry.attempts)
+        if limit is not None:
+            new = new[max(0, len(new) - limit) :]
+        return tuple(EncodedDecision(entry.body, entry.plan, entry.attempts) for entry in new)
 
     def _put(self, kept: _Kept, key: str | Target, decision: Decision) -> None:
         known = kept.pop(key, None)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from reprieve.model.effects import Bind, Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
-from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.objects import Pod
+from reprieve.model.groups import GroupKey, group_key, key_of
+from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.preemption.plan import Quality, Why
 from reprieve.runtime.metric_definitions import Metrics
 from reprieve.runtime.plugin_rejection_counts import Rejections
@@ -48,6 +48,7 @@ _GROUP_RESULTS = {
     Outcome.ERROR: "error",
 }
 _MANY_ATTEMPTS = 15
+_DEEPEST = 4  # levels of a tree of groups
 _OPERATION = "preemption"  # the only one of kube-scheduler's goroutines for which there is something here
 _NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # then no eviction was considered
 
@@ -103,6 +104,7 @@ class Telemetry:
         self._binding: dict[Target, _Binding] = {}
         self._attempts: dict[Target, int] = {}  # until a pod is bound, or a group placed
         self._profiles: dict[GroupKey, dict[Target, str]] = {}  # of the pods that wait, by group
+        self._parents: dict[tuple[str, GroupKey], str] = {}  # by kind and key, of groups that are in another
         self._rejections = Rejections(self._metrics.unschedulable)
         self._begin_with_zero()
 
@@ -146,6 +148,8 @@ class Telemetry:
             match event:
                 case Seen(Pod() as pod):
                     self._saw(pod, now)
+                case Seen(PodGroup() | CompositePodGroup() as group) if group.spec.parent:
+                    self._parents[type(group).__name__, key_of(group)] = group.spec.parent
                 case Gone(target):
                     self._gone(target)
                 case Done(effect) | Failed(effect) | Unknown(effect):
@@ -164,6 +168,7 @@ class Telemetry:
 
     def _gone(self, target: Target) -> None:
         self._waits_no_more(target)
+        self._parents.pop((target.kind, (target.namespace, target.name)), None)
         self._binding.pop(target, None)
 
     def _waits_no_more(self, target: Target) -> None:
@@ -175,7 +180,24 @@ class Telemetry:
             del others[target]
             if not others:
                 del self._profiles[waiting.group]
-                self._rejections.end("PodGroup", *waiting.group)
+                self._group_waits_no_more(waiting.group)
+
+    def _group_waits_no_more(self, group: GroupKey) -> None:
+        """Nor does a tree of which no other group waits."""
+        self._rejections.end("PodGroup", *group)
+        root = self._root(group)
+        if root is not None and not any(self._root(other) == root for other in self._profiles):
+            self._rejections.end("CompositePodGroup", *root)
+
+    def _root(self, group: GroupKey) -> GroupKey | None:
+        """The outermost group around it; None if it is in no other, or groups are in each other."""
+        name, found = self._parents.get(("PodGroup", group)), None
+        for _ in range(_DEEPEST):
+            if name is None:
+                return found
+            found = (group[0], name)
+            name = self._parents.get(("CompositePodGroup", found))
+        return None
 
     def _ended(self, effect: Effect, event: Done | Failed | Unknown, now: float) -> None:
         self._metrics.effects(type(effect).__name__, type(event).__name__.lower()).inc()
@@ -207,6 +229,8 @@ class Telemetry:
         if decision.growth is not None:
             self._metrics.algorithm_seconds.observe(seconds)
             self._metrics.resize_decisions(decision.outcome).inc()
+            if decision.growth.others:
+                self._metrics.resizes_together.inc()
             return
         attempts = self._attempts[decision.demand] = self._attempts.get(decision.demand, 0) + 1
         came = "UnscheduledPodAdd" if attempts == 1 else "BackoffComplete"
@@ -247,21 +271,25 @@ class Telemetry:
 
     def _looked_for_victims(self, decision: Decision, seconds: float) -> None:
         result = "Success" if decision.outcome is Outcome.PREEMPTS else "Unschedulable"
-        self._metrics.evaluation_seconds(decision.demand.kind.lower(), result).observe(seconds)
+        self._metrics.evaluation_seconds(_kind_label(decision), result).observe(seconds)
         if decision.demand.kind == "Pod":
             self._metrics.preemption_attempts.inc()
         else:
             self._metrics.workload_preemption_attempts(result).inc()
 
     def _profile(self, demand: Target) -> str:
+        key = demand.namespace, demand.name
+        if demand.kind == "CompositePodGroup":
+            below = (pods for group, pods in self._profiles.items() if self._root(group) == key)
+            return next((profile for pods in below for profile in pods.values()), "")
         if demand.kind != "Pod":
-            return next(iter(self._profiles.get((demand.namespace, demand.name), {}).values()), "")
+            return next(iter(self._profiles.get(key, {}).values()), "")
         waiting = self._waiting.get(demand)
         return waiting.profile if waiting is not None else ""
 
     def _price(self, decision: Decision) -> None:
         metrics, room = self._metrics, decision.preemption or Preemption()
-        preemptor = "resize" if decision.growth is not None else decision.demand.kind.lower()
+        preemptor = "resize" if decision.growth is not None else _kind_label(decision)
         metrics.spared.inc(room.units_spared)
         if room.ceiling is not None:
             metrics.ceiling.observe(room.ceiling)
@@ -331,6 +359,11 @@ class Telemetry:
         metrics.operations(_OPERATION, result).inc()
         metrics.operation_seconds(_OPERATION).observe(plan.seconds)
         metrics.execution_seconds(PREEMPTORS[plan.preemptor], result).observe(plan.seconds)
+
+
+def _kind_label(decision: Decision) -> str:
+    """A tree of groups counts as a group, as it does for kube-scheduler."""
+    return "pod" if decision.demand.kind == "Pod" else "podgroup"
 
 
 def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:

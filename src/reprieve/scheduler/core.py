@@ -49,6 +49,7 @@ from reprieve.scheduler import (
     enqueueing,
     eviction_counting,
     group_marks,
+    member_growth,
     plan_driver,
     toleration_changes,
     unit_driver,
@@ -57,12 +58,12 @@ from reprieve.scheduler import (
 )
 from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import NotYet, Requester
+from reprieve.scheduler.demands import NotYet, Requester, WaitingResize
 from reprieve.scheduler.forking import forked
 from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plan_records import PlanRecord
 from reprieve.scheduler.queue import Standing
-from reprieve.scheduler.set_aside import SchedulerFailure, target_of
+from reprieve.scheduler.set_aside import SchedulerFailure, failure_text, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.status_reporter import is_of_all_pods
@@ -151,8 +152,7 @@ class Scheduler:
         if target is None or aside is None:
             raise error
         state.failures.append(SchedulerFailure(target, error, aside.until))
-        text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
-        return state.reporter.warn(target, text)
+        return state.reporter.warn(target, failure_text(error))
 
     def _observe(self, event: Event, now: float) -> Iterable[Effect]:
         state = self._state
@@ -279,6 +279,7 @@ class Scheduler:
         plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)
+            member_growth.noted(state, known, None)
             yield from enqueueing.forget(state, target, now)
             yield from plan_driver.has_left(state, target, now)
             yield from enqueueing.regroup(state, known.pod, now)
@@ -293,6 +294,7 @@ class Scheduler:
                 yield from binding.saw_volumes(state, now)
             case "PodGroup":
                 state.group_runs.lost(target)
+                state.gang_growth.lost(key)
                 state.refused_reports.end(key)
                 yield from plan_driver.has_left(state, target, now)
                 yield from enqueueing.group_changed(state, target.namespace, target.name, now)
@@ -308,9 +310,13 @@ class Scheduler:
             return None
         state.notice(now)
         passed = 0
-        while (key := state.queue.pop(now)) is not None:
+        while (key := self._next(now)) is not None:
             self._current = key
             found = self._requester(key, now)
+            if isinstance(found, WaitingResize):
+                if self._gathers(found, now):
+                    continue
+                found = member_growth.beside_others(state, found)
             if isinstance(found, Requester) and passed < _MOST_PASSED and self._passes_over(found, now):
                 passed += 1
                 continue
@@ -326,6 +332,20 @@ class Scheduler:
             # It changed after it was enqueued: it needs nothing any more, or cannot be decided yet.
             state.queue.remove(key) if found is None else state.queue.gate(key)
         return None
+
+    def _next(self, now: float) -> DemandKey | None:
+        """Members of a gang that grow are decided in one go."""
+        state = self._state
+        while (member := state.gang_growth.next_member()) is not None:
+            if state.queue.take(member):
+                return member
+        return state.queue.pop(now)
+
+    def _gathers(self, resize: WaitingResize, now: float) -> bool:
+        try:
+            return member_growth.waits_for_others(self._state, resize, now)
+        except Exception:  # the decision meets it as well, and contains it
+            return False
 
     def _requester(self, key: DemandKey, now: float) -> Requester | NotYet | SchedulerFailure | None:
         state = self._state

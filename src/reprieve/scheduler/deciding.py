@@ -8,6 +8,7 @@ import numpy as np
 
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.formatting import counted
+from reprieve.model.objects import CompositePodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
@@ -54,7 +55,7 @@ from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
 from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
-from reprieve.scheduler.set_aside import SchedulerFailure
+from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 from reprieve.scheduler.toleration_changes import orphans
@@ -93,7 +94,7 @@ def is_refused_as_before(state: State, requester: Requester, now: float) -> bool
 
 def failed(state: State, requester: Requester, error: Exception, now: float) -> Decided:
     """An exception ended the decision: what was begun is taken back, and the demand is set aside."""
-    text = f"the scheduler failed on it, and tries again later: {type(error).__name__}: {error}"
+    text = failure_text(error)
     effects = list(call_off(state, requester.key, EndReason.SCHEDULER_FAILED, now))
     targets = [pod_target(pod.pod) for pod in requester.pods]
     for pod in targets:
@@ -316,7 +317,7 @@ def _refused(
 ) -> Decision:
     return replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
         retry_at=weighed.refusal.retry_at if weighed.refusal else None,
@@ -443,7 +444,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     return replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
-        findings=context.requester.relevant(findings_of(found.survey)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         preemption=price,
         unproved=unproved_by(context.demand.effort),
     )
@@ -466,6 +467,7 @@ def _handover(
         victim_nodes=NodesOfPods(victim_nodes(plan, view)),
         price=decision.preemption,
         groups=GroupsOfPods(_groups_of(state, plan, view)),
+        trees=tuple(dict(_trees_of(state, plan, view)).items()),
         priority=decision.priority,
         excess=tuple(sorted(excess.items())),
         paid=paid,
@@ -531,6 +533,17 @@ def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Targe
         key = view.pods.groups[row]
         if key is not None and (group := state.world.groups.group(key)) is not None:
             yield target_at(view, row), group_target(group)
+
+
+def _trees_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
+    """PodGroups that are preempted with the tree around them, and the kind and name of that."""
+    for unit in plan.victims:
+        kind, _, name = unit.name.split("/")
+        if kind != CompositePodGroup.__name__:
+            continue
+        keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})
+        for group in filter(None, map(state.world.groups.group, keys)):
+            yield group_target(group), f"{kind} {name}"
 
 
 # --- the record ----------------------------------------------------------------------------------

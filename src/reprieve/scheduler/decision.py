@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
+import numpy as np
+
+from reprieve.model.columns import Ints
 from reprieve.model.effects import Effect, Target
 from reprieve.model.formatting import amount, counted, listed
+from reprieve.model.nodes import Nodes
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.rejection_codes import Reason
@@ -26,8 +30,10 @@ MOST_REASONS = 20
 MOST_PLANS = 20
 MOST_SPARED = 20
 MOST_VICTIMS = 100
-MOST_UNITS = 5  # of a plan that lost
+MOST_UNITS = 20  # of a plan that lost
+MOST_EXAMPLES = 5  # nodes that are named for a reason
 MOST_LIMITED = 20
+MOST_BESIDE = 20
 _NODES_NAMED = 5  # in a sentence; more are counted
 
 
@@ -56,6 +62,7 @@ class Finding:
     reason: Reason
     nodes: int
     curable: bool
+    examples: tuple[str, ...] = ()  # the first of these nodes by name
 
 
 # --- room that is made ---------------------------------------------------------------------------
@@ -101,6 +108,7 @@ class Loser:
     lost_by: Because
     units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
     quality: Quality | None = None  # None: not measured
+    unit_count: int = 0  # how many it would have evicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,10 @@ class Growth:
 
     node: str
     resources: tuple[tuple[str, int, int], ...]  # name, what it has, what it wants, in the resource's unit
+    # Other members of its gang that grow and were decided in the same go, each counting on the victims of the
+    # ones before: the first of them by name, and how many there are.
+    beside: tuple[str, ...] = ()
+    others: int = 0
 
     @property
     def text(self) -> str:
@@ -264,11 +276,24 @@ def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
     return "d-" + blake2b(repr(named).encode(), digest_size=5).hexdigest()
 
 
-def findings_of(survey: Survey) -> tuple[Finding, ...]:
+def findings_of(survey: Survey, nodes: Nodes) -> tuple[Finding, ...]:
     """Most frequent first; what goes beyond the bound is rare by then."""
     curable = {r.reason: r.curable for r in survey.rejections}
-    found = [Finding(reason, nodes, curable[reason]) for reason, nodes in survey.reasons().items()]
-    return tuple(sorted(found, key=lambda f: (-f.nodes, f.reason))[:MOST_REASONS])
+    refused = {reason: rows for reason, mask in survey.refused().items() if len(rows := np.flatnonzero(mask))}
+    first = sorted(refused, key=lambda reason: (-len(refused[reason]), reason))[:MOST_REASONS]
+    return tuple(
+        Finding(reason, len(refused[reason]), curable[reason], _first_by_name(refused[reason], nodes))
+        for reason in first
+    )
+
+
+def _first_by_name(rows: Ints, nodes: Nodes) -> tuple[str, ...]:
+    """Names, and not rows, decide."""
+    ranks = nodes.rank[rows]
+    if len(rows) > MOST_EXAMPLES:
+        chosen = np.argpartition(ranks, MOST_EXAMPLES)[:MOST_EXAMPLES]
+        rows, ranks = rows[chosen], ranks[chosen]
+    return tuple(nodes.names[row] for row in rows[np.argsort(ranks)].tolist())
 
 
 def unproved_by(effort: Effort) -> Because | None:

@@ -12,7 +12,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler import unit_driver
+from reprieve.scheduler import member_growth, unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
@@ -45,6 +45,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         note_member(state, pod)
     elif _runs(before.pod) != _runs(pod):
         state.rerun.update(filter(None, [group_key(pod)]))
+    member_growth.noted(state, before, known)
     effects: list[Effect] = []
     if before is not None and (known is None or known.pod.metadata.uid != before.pod.metadata.uid):
         # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
@@ -288,6 +289,7 @@ def forget(state: State, pod: Target, now: float) -> Iterator[Effect]:
     key = state.ledger.parts.get(pod)
     if key is None:
         return
+    state.gang_growth.forget(key)
     unreserve(state, [pod], key, now)
     state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
@@ -317,8 +319,9 @@ def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
     if not state.synced:
         return
     state.regrouped.update(state.refused_reports.due(now))
-    if not (state.regrouped or state.rerun):
+    if not (state.regrouped or state.rerun or state.resized):
         return
+    yield from _growths_looked_at(state)
     rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
     groups, state.regrouped = sorted(state.regrouped), set()
     for group in filter(None, map(state.world.groups.group, groups)):
@@ -328,6 +331,13 @@ def groups_looked_at(state: State, now: float) -> Iterator[Effect]:
     for key in rerun:
         if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
             yield from _run_of_group(state, key, now)
+
+
+def _growths_looked_at(state: State) -> Iterator[Effect]:
+    """How many members of gangs have the room that they ask for."""
+    resized, state.resized = sorted(state.resized | state.regrouped), set()
+    for key in resized if state.gang_growth.is_on else ():
+        yield from member_growth.reported(state, key)
 
 
 def _run_of_group(state: State, key: GroupKey, now: float) -> Iterator[Effect]:

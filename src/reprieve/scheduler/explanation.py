@@ -95,7 +95,7 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
     cost = pods_disturbed(plan), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
-    return Loser(plan.domain, *cost, lost_by, units, plan.quality)
+    return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
 
 
 class _Victims:
@@ -393,7 +393,7 @@ def _without_room(found: Unplaceable) -> Ints:
 
 
 def _most_frequent(found: Unplaceable) -> Because:
-    findings = findings_of(found.survey)
+    findings = findings_of(found.survey, found.view.nodes)
     if not findings:
         return Because("NoNodes", "there are no nodes in the cluster")
     reason = findings[0].reason

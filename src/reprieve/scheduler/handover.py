@@ -119,6 +119,7 @@ class Handover:
     leaving: Targets = NO_TARGETS  # pods that leave those nodes anyway
     elsewhere: frozenset[Target] = frozenset()  # victims that go with their group: their room is not needed
     groups: GroupsOfPods = NO_GROUPS  # victims that go with a whole group, and their PodGroups
+    trees: tuple[tuple[Target, str], ...] = ()  # those of the PodGroups that go with a tree, and its name
     priority: int = 0  # of the preemptor
     excess: tuple[tuple[str, int], ...] = ()  # budgets that the plan exceeds, and by how many pods
     paid: frozenset[Target] = frozenset()  # victims that were on their way before the plan was made
@@ -351,7 +352,9 @@ def _preemptor(handover: Handover) -> AnnouncedPreemptor:
 
 def _reported(victim: Target, handover: Handover) -> Announce:
     node = handover.victim_nodes.node_of(victim) or min(node for _, node in handover.places)
-    return preempted(victim, _preemptor(handover), node, handover.groups.group_of(victim))
+    group = handover.groups.group_of(victim)
+    whole = dict(handover.trees).get(group, f"{group.kind} {group.name}") if group is not None else ""
+    return preempted(victim, _preemptor(handover), node, whole)
 
 
 def reported_again(pod: Pod) -> Announce | None:

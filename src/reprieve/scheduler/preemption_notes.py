@@ -51,12 +51,12 @@ def mark_text(preemptor: AnnouncedPreemptor, namespace: str) -> str:
     )
 
 
-def preempted(victim: Target, preemptor: AnnouncedPreemptor, node: str, group: Target | None) -> Announce:
-    """``node``: the victim's own. ``group``: its PodGroup, if that is evicted as a whole."""
+def preempted(victim: Target, preemptor: AnnouncedPreemptor, node: str, whole: str = "") -> Announce:
+    """``node``: the victim's own. ``whole``: kind and name of the group or tree that is evicted with it."""
     target, near = preemptor.target, preemptor.is_in(victim.namespace)
     first = f"Preempted by {preemptor.kind} {target.name if near else target.uid} on node {node}"
-    whole = f", with all of {group.kind} {group.name}" if group is not None else ""
-    note = f"{first}{whole}: {_more(victim, preemptor.priority, preemptor.decision)}"
+    together = f", with all of {whole}" if whole else ""
+    note = f"{first}{together}: {_more(victim, preemptor.priority, preemptor.decision)}"
     return _event(victim, preemptor.decision, note, target if near else None)
 
 

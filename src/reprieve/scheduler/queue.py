@@ -143,12 +143,19 @@ class Queue:
         while self._active:
             _, _, key, ticket = heappop(self._active)
             entry = self._entries.get(key)
-            if entry is not None and entry.ticket == ticket:
-                entry.missed_all = False
-                self._expecting.discard(key)
-                self._move(entry, Standing.DECIDING)
+            if entry is not None and entry.ticket == ticket and self.take(key):
                 return key
         return None
+
+    def take(self, key: DemandKey) -> bool:
+        """Takes a demand before its turn, unless it cannot be decided, or is held; says whether it did."""
+        entry = self._entries.get(key)
+        if entry is None or entry.standing not in (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING):
+            return False
+        entry.missed_all = False
+        self._expecting.discard(key)
+        self._move(entry, Standing.DECIDING)
+        return True
 
     def wait(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
         """It does not fit. It comes back when one of these changes happens, after its backoff.

@@ -32,6 +32,12 @@ class SchedulerFailure:
     retry_at: float
 
 
+def failure_text(error: Exception) -> str:
+    """For readers of the object or demand. The words of the error may name objects of other namespaces: the
+    log alone has them."""
+    return f"the scheduler failed on it, and tries again later: {type(error).__name__}, see its log"
+
+
 class SetAsideEvents:
     def __init__(self) -> None:
         self._quarantine: Quarantine[_Key] = Quarantine()

@@ -31,6 +31,8 @@ class Settings:
     group_rules: GroupRules = DEFAULT_RULES
     tolerations: TolerationRules = HONOURED
     stuck_victim_seconds: float = 300.0  # after which a victim that has not left is not counted on
+    # Seconds that members of a gang that grow wait for each other; None: each is planned by itself.
+    resize_window: float | None = 1.0
     unseen: frozenset[type] = frozenset()  # kinds of objects that are not looked at
 
     @property

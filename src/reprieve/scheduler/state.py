@@ -24,6 +24,7 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.equivalence import Refusals, Stamp
 from reprieve.scheduler.eviction_chains import EvictionChains
+from reprieve.scheduler.gang_growth import GangGrowth
 from reprieve.scheduler.group_runs import GroupRuns
 from reprieve.scheduler.handover import is_marked
 from reprieve.scheduler.improvements import Improvements
@@ -64,6 +65,7 @@ class State:
         self.reporter = StatusReporter()
         self.late_gangs = LateGangReports()
         self.group_runs = GroupRuns()
+        self.gang_growth = GangGrowth(settings.resize_window)
         self.refused_reports = RefusedReports()
         self.checkpoint_reports = CheckpointReports(
             active=any(policy.counts_lost_work for policy in settings.policies.values())
@@ -78,6 +80,7 @@ class State:
         self.to_enqueue: dict[DemandKey, bool] = {}
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
+        self.resized: set[GroupKey] = set()  # groups of which pods asked to grow, or ask no more
         self.set_aside = SetAsideEvents()
         self.failures: list[SchedulerFailure] = []  # those of the last step
         self.refusals = Refusals(settings.backoff.flush_after)
@@ -87,7 +90,7 @@ class State:
     def notice(self, now: float) -> None:
         """The clock may be put back: then every wait lasts as long as it was meant to, and no longer."""
         if now < self._now:
-            counts = self.evictions, self.chains, self.improvements
+            counts = self.evictions, self.chains, self.improvements, self.gang_growth
             for timed in (*self._timed(), self.preemption_backoff, self.plan_log, *counts):
                 timed.shift(now - self._now)
             self.refusals.clear()

@@ -14,6 +14,7 @@ _TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
 _INCOMPLETE = "PreemptionIncomplete"
+_GROWN = "reprieve.dev/ResizesGranted"
 
 
 class StatusReporter:
@@ -22,6 +23,7 @@ class StatusReporter:
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
         self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
+        self._growths: dict[Target, str] = {}  # what groups say of members that grow
         self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
@@ -31,6 +33,7 @@ class StatusReporter:
         self._diverging.pop(target, None)
         self._incomplete.pop(target, None)
         self._runs.pop(target, None)
+        self._growths.pop(target, None)
 
     def has_reported(self, target: Target, text: str) -> bool:
         """Whether there would be nothing new to report: neither in its condition nor as an event."""
@@ -114,6 +117,21 @@ class StatusReporter:
             agree = "all pods have the priority of the group"
             yield SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree)
 
+    def reports_growth(self, group: PodGroup) -> bool:
+        """Whether a group says that members wait to grow, or is about to."""
+        reported = self._growths.get(group_target(group))
+        return bool(_message(group, _GROWN, "False") if reported is None else reported)
+
+    def growth(self, group: PodGroup, text: str, *, is_complete: bool) -> Iterator[Effect]:
+        """How many members of a group have the resources that they ask for; complete: all of them."""
+        target = group_target(group)
+        reported = self._growths.get(target, _message(group, _GROWN, "False"))
+        self._growths[target] = "" if is_complete else text
+        if is_complete and reported:
+            yield SetCondition(target, _GROWN, "True", "AllGranted", text[:_LONGEST_NOTE])
+        elif not is_complete and reported != text:
+            yield SetCondition(target, _GROWN, "False", "WaitingForRoom", text[:_LONGEST_NOTE])
+
     def preemption_incomplete(self, group: PodGroup, text: str, *, again: bool) -> Iterator[Effect]:
         """Which pods of a preempted group the API server does not let go; an empty text: none.
 
@@ -136,7 +154,7 @@ class StatusReporter:
 
 def is_of_all_pods(effect: Effect) -> bool:
     """Whether it is a condition of a group that follows from all of its pods."""
-    return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES)
+    return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES, _GROWN)
 
 
 def _warning(target: Target, text: str) -> Announce:
@@ -149,5 +167,10 @@ def _is_true(group: PodGroup, condition: str) -> bool:
 
 def _true_message(group: PodGroup, condition: str) -> str:
     """What a condition says that holds; empty if it does not."""
-    true = (c.message for c in group.status.conditions if c.type == condition and c.status == "True")
-    return next(true, "")
+    return _message(group, condition, "True")
+
+
+def _message(group: PodGroup, condition: str, status: str) -> str:
+    """What a condition says if it has this status; empty if it has another, or is missing."""
+    said = (c.message for c in group.status.conditions if c.type == condition and c.status == status)
+    return next(said, "")

@@ -219,14 +219,14 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
             "ranking",
             ["Luck"],
             '.ranking[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
-            "PrioritySum, Pods, GangsBroken, LatestStart",
+            "GangsBroken, PrioritySum, Pods, LatestStart",
         ),
         ("ranking", ["Pods", "LatestStart", "Pods"], ".ranking[2]: Pods is listed twice"),
         (
             "ranking",
             ["Pods", "LostWork"],
             ".ranking[1]: LostWork belongs to disturbance: expected one of BudgetsBroken, HighestPriority, "
-            "PrioritySum, Pods, GangsBroken, LatestStart",
+            "GangsBroken, PrioritySum, Pods, LatestStart",
         ),
         (
             "disturbance",

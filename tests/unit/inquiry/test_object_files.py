@@ -66,6 +66,16 @@ def test_every_form_is_read(text: bytes, documents: list[int]) -> None:
     assert list(file.documents) == documents
 
 
+def test_a_small_text_that_becomes_a_large_one_is_rejected() -> None:
+    """Compressed, by aliases, and by aliases in many documents."""
+    aliases = b"apiVersion: v1\nkind: Pod\na: &a [%b]\nb: [%b]\n" % (b"x," * 50, b"*a," * 50)
+    assert parse_objects(aliases, "FILE", 20_000).problems == ()
+    for text in (gzip.compress(lines(POD) * 1000), aliases, b"---\n".join([aliases] * 5)):
+        largest = 20_000 if text.startswith(b"---") or text.count(b"---") else 5_000
+        (problem,) = parse_objects(text, "FILE", largest).problems
+        assert problem.startswith("FILE: ")
+
+
 def test_a_snapshot_has_a_header_and_decisions() -> None:
     file = read(gzip.compress(lines(HEADER, POD, NODE, DECISION)))
     assert file.header is not None

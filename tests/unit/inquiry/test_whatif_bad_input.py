@@ -102,7 +102,11 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         (("-f", "/no/such/file"), 1, "/no/such/file: cannot be read: no such file or directory"),
         (("pod/a",), 1, "Pod default/a runs on n1: a what-if is for pods that wait"),
         (("pod/none",), 1, "there is no Pod none in namespace default"),
-        (("a/b/c",), 2, "expected pod/NAME, podgroup/NAME or NAMESPACE/NAME, got 'a/b/c'"),
+        (
+            ("a/b/c",),
+            2,
+            "expected pod/NAME, podgroup/NAME, compositepodgroup/NAME or NAMESPACE/NAME, got 'a/b/c'",
+        ),
         (("--resize", "a"), 2, "--resize: expected POD=cpu:4,memory:8Gi, got 'a'"),
         (("--resize", "a=cpu"), 2, "--resize: expected POD=cpu:4,memory:8Gi, got 'a=cpu'"),
         (("--resize", "none=cpu:4"), 1, "--resize: there is no Pod none in namespace default"),

@@ -445,3 +445,25 @@ def test_a_pod_of_a_tree_waits_with_all_of_it() -> None:
         assert (report.subject.kind, report.subject.name) == ("CompositePodGroup", "root")
         assert report.state is WhyState.PENDING
         assert any("urgent" in remedy.text for remedy in report.remedies)
+
+
+def test_a_group_of_a_tree_was_preempted_with_it() -> None:
+    groups = {
+        "root": GroupLine(class_name="service", composite=True, min=2, disruption="all"),
+        "left": GroupLine(class_name="service", min=1, parent="root"),
+        "right": GroupLine(class_name="service", min=1, parent="root"),
+    }
+    pods = {
+        "l-0": PodLine(on="n1", cpu=4, group="left", class_name="service", priority=500),
+        "r-0": PodLine(on="n2", cpu=1, group="right", class_name="service", priority=500),
+        "new": PodLine(cpu=4, class_name="urgent", start=None),
+    }
+    world = WorldLine(nodes={"n1": "cpu 4", "n2": "cpu 2"}, classes=CLASSES, groups=groups, pods=pods)
+    kept = decided(world, "new")
+    gone = msgspec.structs.replace(world, pods={"new": msgspec.structs.replace(pods["new"], on="n1")})
+    for name in ("podgroup/right", "compositepodgroup/root"):
+        report = why(name, gone, [kept])
+        assert (report.subject.kind, report.subject.name) == ("CompositePodGroup", "root")
+        assert report.state is WhyState.PREEMPTED
+    assert why("podgroup/right", gone, [kept]).statements[0].text == "PodGroup default/right is a part of it."
+    assert why("podgroup/right", gone).state is WhyState.RUNNING

@@ -1,5 +1,6 @@
 """The fold that the page shows: rows of objects, decisions, and the changes since they were last taken."""
 
+import asyncio
 import re
 from contextlib import closing
 from dataclasses import replace
@@ -18,8 +19,9 @@ from reprieve.page.documents import (
     outcome_word,
     picture_json,
 )
-from reprieve.page.feed import PictureFeed, fold_steps
+from reprieve.page.feed import FedSteps, PictureFeed
 from reprieve.page.journal_fold import fold_entry
+from reprieve.page.live import LivePicture
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, PodState, pod_row
 from reprieve.runtime.journal import Journal, Journaled, entries
@@ -114,6 +116,16 @@ def test_outdated_sights_change_nothing() -> None:
     assert [row.node for row in picture.pods()] == ["n1"]
     picture.observe([gone(pod, "150"), Seen(bound(pod, "n1"))], 3.0)
     assert picture.pods() == [], "a watch that repeats itself does not bring it back"
+
+
+def test_a_cluster_that_was_restored_from_a_backup_is_shown_as_it_is() -> None:
+    """Versions went back: what a new run sees counts, also of what was gone."""
+    pod, other = a_pod("p"), a_pod("q")
+    picture = shown(later(bound(pod, "n1")), later(other))
+    picture.observe([gone(other, "900")], 2.0)
+    picture.begin()
+    picture.observe([Seen(pod), Seen(other), Synced()], 3.0)
+    assert [(row.key, row.node) for row in picture.pods()] == [("default/p", ""), ("default/q", "")]
 
 
 def test_a_namesake_takes_the_place_of_the_one_before() -> None:
@@ -214,6 +226,18 @@ def test_decisions_are_bounded_and_the_newest_stay() -> None:
     assert [kept.decision.id for kept in picture.decisions.all()][0::399] == ["d-600", "d-999"]
 
 
+def test_decisions_that_are_adopted_again_change_nothing() -> None:
+    picture, decision = Picture(), choosing()
+    kept = [KeptDecision(replace(decision, id=f"d-{number}", at=float(number))) for number in range(1000)]
+    picture.adopt(kept)
+    assert len(picture.take_changes()) == 400
+    picture.adopt(kept)
+    assert picture.take_changes() == ()
+    picture.adopt([*kept, KeptDecision(replace(decision, id="d-1000", at=1000.0))])
+    assert len(picture.take_changes()) == 1
+    assert [one.decision.id for one in picture.decisions.all()][0::399] == ["d-601", "d-1000"]
+
+
 def test_a_demand_that_needs_no_victim_waits() -> None:
     decision = replace(choosing(), preemption=None)
     assert (outcome_word(decision), outcome_word(choosing())) == ("waiting", "preempting")
@@ -256,6 +280,10 @@ def test_a_reader_learns_no_name_that_it_may_not_get() -> None:
 
 def test_a_live_picture_and_one_from_the_journal_are_the_same(tmp_path: Path) -> None:
     feed, scheduler, live = PictureFeed(), Scheduler(), Picture()
+
+    async def take() -> FedSteps:
+        return feed.take()
+
     with closing(Journal(tmp_path, {}, print)) as journal:
         machine = ObservedScheduler(Journaled(scheduler, journal), lambda: 0.0, [feed])
         feed.begin()
@@ -267,11 +295,11 @@ def test_a_live_picture_and_one_from_the_journal_are_the_same(tmp_path: Path) ->
         for _ in range(20):
             while (decided := machine.decide(now)) is not None:
                 effects += decided.effects
-            fold_steps(live, feed.take())
+            asyncio.run(LivePicture(take, live).refresh())
             now += 1.0
             effects = machine.observe([*map(Done, effects)], now)
         machine.observe([Seen(leaving(marked(cheap))), gone(cheap, "300")], now + 1)
-        fold_steps(live, feed.take())
+        asyncio.run(LivePicture(take, live).refresh())
     offline = Picture()
     for entry in entries(tmp_path):
         fold_entry(offline, entry)

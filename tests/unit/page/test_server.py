@@ -1,6 +1,7 @@
 """The page over HTTP: who may read it, what it sends, and what becomes of readers that fall behind."""
 
 import asyncio
+import gzip
 import io
 import json
 import socket
@@ -310,6 +311,7 @@ def test_changes_are_coalesced() -> None:
 
 
 def test_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(server, "_SIGN_OF_LIFE_SECONDS", 0.05)
 
     async def story(visit: Visit) -> None:
@@ -395,6 +397,21 @@ def test_questions_are_answered_or_refused_with_a_sentence(mishaps: list[Any]) -
 
     visited(story)
     assert len(mishaps) == 1
+
+
+def test_a_compressed_body_is_not_unpacked() -> None:
+    """A few bytes would become any number of them, before the token is looked at."""
+
+    async def story(visit: Visit) -> None:
+        headers = {**visit.headers, "Content-Encoding": "gzip"}
+        bomb = gzip.compress(bytes(10_000_000))
+        async with visit.session.post(visit.url + "api/whatif", data=bomb, headers=headers) as response:
+            assert (response.status, (await response.json())["message"]) == (
+                400,
+                "expected Kubernetes objects, got none",
+            )
+
+    visited(story)
 
 
 def test_a_page_that_only_reads_answers_no_question() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.json import Json
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.report.decisions import (
@@ -266,7 +267,8 @@ def test_a_preemption_as_json() -> None:
 def test_a_choice_as_json() -> None:
     document = decision_json(choosing())
     lost_by = {"code": "LowestHighestPriority", "text": "lowest highest victim priority"}
-    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0}
+    units: Json = {"units": ["Pod/default/dear"], "unitCount": 1}
+    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0, **units}
     assert document["nodes"] == [{"name": "n2", "plan": plan, "lostBy": lost_by}]
     assert document["decidedBy"] == lost_by
 
@@ -280,6 +282,7 @@ def test_a_refusal_as_json() -> None:
             "nodes": 2,
             "excludedBy": {"code": "InsufficientResource", "text": "has insufficient cpu left"},
             "evictionMayHelp": True,
+            "examples": ["n1", "n2"],
         }
     ]
     miss = document["nearestMiss"]

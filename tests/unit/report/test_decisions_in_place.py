@@ -1,10 +1,14 @@
 """Decisions about pods that want more where they run, as people read them and as programs do."""
 
+from dataclasses import replace
+
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.report.decision_documents import decision_of
 from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.hidden_names import without_hidden_names
 from reprieve.report.timeline import decision_line
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
@@ -51,3 +55,16 @@ def test_a_resize_that_cannot_preempt() -> None:
         "  Preemption cannot help: no running pod has a priority below 9.",
     ]
     assert lines[-1].split() == ["1", "does", "not", "help", "has", "insufficient", "cpu", "left"]
+
+
+def test_members_that_were_decided_in_one_go_are_named_to_those_that_may_read_them() -> None:
+    found = decision()
+    assert found.growth is not None
+    few = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=2))
+    assert texts(decision_lines(few))[-1] == "  Decided in one go with 2 other members of its gang: t-1, t-2."
+    many = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=30))
+    assert texts(decision_lines(many))[-1] == "  Decided in one go with 30 other members of its gang."
+    assert decision_of(decision_json(few)).growth == few.growth
+    hidden = without_hidden_names(few, lambda kind, namespace: False).growth
+    assert hidden is not None
+    assert hidden.beside == ()

@@ -2,15 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
 import pytest
 
 from reprieve.model.objects import KubernetesObject
+from reprieve.placement.rejection_codes import Code, Reason
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.report.hidden_names import MayGet, may_get_all, named_in, without_hidden_names
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.decision import Decision, Finding
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
@@ -104,6 +106,23 @@ def test_a_refusal_of_a_hidden_gang_names_none_of_its_pods() -> None:
     assert shown.eviction is not None
     assert made.eviction is not None
     assert shown.eviction.because.code == made.eviction.because.code
+
+
+def test_a_reader_of_groups_alone_learns_neither_their_pods_nor_the_claims_of_those() -> None:
+    made = only_decision(
+        a_node("n1"),
+        a_pod("dear", cpu="3", on="n1", priority=50),
+        moved(a_group("gang", 9, 2), DEMAND),
+        *(moved(a_member(f"g-{i}-secret", "gang", cpu="3", priority=9), DEMAND) for i in range(2)),
+    )
+    claims = Finding(Reason(Code.CLAIM_NOT_FOUND, "data-secret"), 1, curable=False)
+    made = replace(made, findings=(*made.findings, claims))
+    assert made.miss is not None
+    assert "secret" in made.miss.pod.name
+    assert ("Pod", DEMAND) in named_in(replace(made, places=()))
+    shown = without_hidden_names(made, lambda kind, _: kind == "PodGroup")
+    assert shown.demand.name == "gang"
+    assert "secret" not in without_uids(said(shown))
 
 
 @pytest.mark.parametrize("kind", ["Pod", "PodGroup", "PodDisruptionBudget"])

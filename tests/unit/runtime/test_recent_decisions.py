@@ -3,11 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from reprieve.assembly.decision_pages import asked_for
 from reprieve.assembly.journals import journal_in, remembered
 from reprieve.config import Gates, default_configuration
 from reprieve.model.effects import Target
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject
+from reprieve.runtime import recent_decisions
 from reprieve.runtime.journal import Journaled, results
 from reprieve.runtime.recent_decisions import KeepBounds, RecentDecisions, decisions_in
 from reprieve.scheduler.core import Scheduler
@@ -95,6 +99,17 @@ def test_a_limit_leaves_out_the_oldest() -> None:
         recent.keep(preempting(number))
     assert [kept.decision.id for kept in recent.after(0, 2)] == ["d-1", "d-2"]
     assert list(recent.after(0, 0)) == []
+
+
+def test_a_copy_decodes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that schedules makes it for a reader, who may ask for all that there is."""
+    kept = RecentDecisions()
+    for number in range(20):
+        kept.keep(replace(choosing(), id=f"d-{number}"))
+    with monkeypatch.context() as patch:
+        patch.setattr(recent_decisions, "_decode", None)
+        copied = asked_for(kept, {"limit": "999"}).kept
+    assert [one.decoded() for one in copied] == list(kept.after())
 
 
 def test_a_plan_that_is_not_remembered_is_no_mistake() -> None:

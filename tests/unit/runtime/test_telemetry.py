@@ -18,6 +18,7 @@ from reprieve.scheduler.plan_records import ChainContinued, EndReason, Preemptor
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
+from tests.unit.scheduler.test_trees import a_tree
 
 
 @dataclass(slots=True)
@@ -218,6 +219,19 @@ def test_the_pods_of_a_group_count_while_it_is_rejected() -> None:
     assert rejected(measured, "NodeResourcesFit") == 0
 
 
+def test_so_do_the_pods_of_a_tree_until_its_last_group_does_not_wait() -> None:
+    groups = [a_group(name, 9, 1, parent="job") for name in ("lead", "work")]
+    pods = [
+        a_member(f"{group.metadata.name}-0", group.metadata.name, cpu="4", priority=9) for group in groups
+    ]
+    namesake = a_group("job", 9, 1)
+    measured = Measured().begin(a_node("n1"), a_tree("job", gang={"minCount": 2}), *groups, namesake, *pods)
+    assert rejected(measured, "NodeResourcesFit") == 2
+    measured.happens(Gone(target(pods[0])))
+    measured.happens(Gone(target(pods[1])))
+    assert rejected(measured, "NodeResourcesFit") == 0
+
+
 def test_every_reason_is_that_of_a_plugin() -> None:
     assert PLUGINS.keys() == set(Code)
 
@@ -247,6 +261,27 @@ def test_budgets_that_are_broken() -> None:
     measured = Measured().begin(a_node("n1"), a_budget("b", 0, app="a"), old)
     measured.see(a_pod("new", cpu="4", priority=9))
     assert measured.says("scheduler_preemption_pdb_violations_total", preemptor="pod") == 1
+
+
+def test_a_tree_that_takes_the_room_of_a_tree_counts_as_a_group() -> None:
+    def tree(name: str, priority: int, *on: str) -> list[KubernetesObject]:
+        leaves = [a_group(f"{name}-{i}", priority, 1, parent=name) for i in range(2)]
+        pods = [
+            a_member(f"{name}-{i}-0", f"{name}-{i}", cpu="4", priority=priority, on=on[i] if on else "")
+            for i in range(2)
+        ]
+        root = a_tree(name, priority, gang={"minCount": 2}, disruptedWhole=True)
+        return [root, *leaves, *pods]
+
+    nodes = [a_node(f"n{i}") for i in range(2)]
+    measured = Measured().begin(*nodes, *tree("old", 1, "n0", "n1"), *tree("new", 9))
+    waiting = {"result": "waiting_on_preemption", "profile": "reprieve"}
+    assert measured.says("scheduler_podgroup_schedule_attempts_total", **waiting) == 1
+    assert measured.says("scheduler_workload_preemption_attempts_total", result="Success") == 1
+    assert measured.says("scheduler_workload_preemption_victims_sum") == 2
+    assert measured.says("scheduler_preemption_workload_disruptions_sum", preemptor="podgroup") == 1
+    assert measured.says("scheduler_preemption_victims_count") == 0
+    assert measured.says("reprieve_handovers_begun_total", preemptor="podgroup") == 1
 
 
 def test_a_group_that_takes_the_room_of_a_group() -> None:

@@ -7,6 +7,7 @@ from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.runtime.test_telemetry import Measured, until_evicting
+from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, respecified, target, wanting
 
 GROWS = wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "3")
@@ -108,3 +109,14 @@ def test_a_plan_whose_victim_cannot_be_evicted() -> None:
 def test_a_plan_for_a_pod_that_goes() -> None:
     one = measured(LOW).succeed().see(leaving(GROWS))
     assert plans(one, reason="preemptor_gone") == 1
+
+
+def test_members_of_a_gang_that_are_decided_in_one_go() -> None:
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    members = [wanting(a_member(f"g{i}", "train", cpu="2", priority=9, on=f"n{i}"), "3") for i in range(1, 3)]
+    others = [a_pod(f"low{i}", cpu="2", on=f"n{i}") for i in range(1, 3)]
+    one = Measured(settings=Settings(policies=policies)).begin(
+        a_node("n1"), a_node("n2"), a_group("train", 9, 2), *members, *others
+    )
+    assert one.says("reprieve_resize_decisions_together_total") == 2
+    assert measured(LOW).says("reprieve_resize_decisions_together_total") == 0

@@ -66,8 +66,16 @@ def test_a_decision_says_how_often_each_reason_was_found() -> None:
     ]
 
 
+def test_a_reason_names_the_first_nodes_of_many() -> None:
+    nodes = [a_node(f"n{number}", cpu="1") for number in (7, 3, 9, 1, 5, 2, 8)]
+    for order in (nodes, nodes[::-1]):
+        (finding,) = only_decision(*order, a_pod("p", cpu="2")).findings
+        assert (finding.nodes, finding.examples) == (7, ("n1", "n2", "n3", "n5", "n7"))
+
+
 def test_the_most_frequent_reasons_are_kept() -> None:
     decision = only_decision(*TAINTED, a_pod("p"))
+    assert {len(finding.examples) for finding in decision.findings} == {3}
     assert len(decision.findings) == 20
     assert [finding.nodes for finding in decision.findings] == [3] * 20
     assert decision.considered == 120

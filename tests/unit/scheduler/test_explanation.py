@@ -151,6 +151,16 @@ def test_at_most_twenty_losers_are_kept() -> None:
     assert len(room(*nodes, a_pod("new", cpu="2", priority=9)).losers) <= 20
 
 
+def test_a_plan_that_lost_names_what_it_would_have_evicted() -> None:
+    crowd = [a_pod(f"b-{i:02}", cpu="100m", on="n2") for i in range(30)]
+    made = room(
+        a_node("n1"), a_node("n2"), a_pod("a", cpu="3", on="n1"), *crowd, a_pod("new", cpu="4", priority=9)
+    )
+    (loser,) = made.losers
+    assert (loser.domain, loser.unit_count, len(loser.units)) == ("n2", 30, 20)
+    assert set(loser.units) <= {f"Pod/default/{pod.metadata.name}" for pod in crowd}
+
+
 # --- no victims ----------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ def test_without_victims_there_is_nothing_to_tell() -> None:
 
 
 def test_a_victim_of_the_own_namespace_learns_a_name() -> None:
-    event = preempted(pod("a"), URGENT, "n1", Target("PodGroup", "team-a", "train", "uid-t"))
+    event = preempted(pod("a"), URGENT, "n1", "PodGroup train")
     assert event.related == URGENT.target
     assert event.note == (
         "Preempted by pod urgent on node n1, with all of PodGroup train: the preemptor's priority is 1000 "
@@ -60,7 +60,7 @@ def test_a_victim_of_the_own_namespace_learns_a_name() -> None:
 
 
 def test_a_victim_of_another_namespace_learns_a_uid() -> None:
-    event = preempted(pod("x", "team-b"), URGENT, "n1", None)
+    event = preempted(pod("x", "team-b"), URGENT, "n1")
     assert event.related is None
     assert event.note.startswith("Preempted by pod uid-u on node n1: the preemptor's priority is 1000 ")
     assert "urgent" not in event.note
@@ -69,7 +69,7 @@ def test_a_victim_of_another_namespace_learns_a_uid() -> None:
 
 def test_what_a_mark_says_is_enough_for_the_event_of_the_next_leader() -> None:
     for victim in (pod("a"), pod("x", "team-b")):
-        first = preempted(victim, URGENT, "n1", None)
+        first = preempted(victim, URGENT, "n1")
         again = preempted_without_plan(victim, mark_text(URGENT, victim.namespace), "n1")
         assert again is not None
         assert (again.note, again.suffix) == (first.note, first.suffix)

@@ -84,7 +84,7 @@ def test_an_event_that_fails_stops_no_other(broken: set[str]) -> None:
     shown = Shown().show(Seen(NODE), Seen(BAD), Seen(GOOD), Synced())
     assert shown.bound() == ["good"]
     assert shown.errors == ["it broke"]
-    text = "the scheduler failed on it, and tries again later: RuntimeError: it broke"
+    text = "the scheduler failed on it, and tries again later: RuntimeError, see its log"
     assert shown.warned() == [f"bad: {text}"]
 
 

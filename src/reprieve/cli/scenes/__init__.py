@@ -18,6 +18,7 @@ SCENES = {
     "workloads": "a cluster in one process: the pods of a Deployment and a Job are scheduled, run and end",
     "gang": "a gang preempts for all of its pods, or not at all",
     "groups": "a group is evicted as a whole, or not at all",
+    "trees": "a job with roles, a leader and workers, preempts as one and is evicted as one",
     "budgets": "a PodDisruptionBudget is respected",
     "toleration": "a preemptor waits until a toleration ends, to the second",
     "handover": "other pods are scheduled while victims terminate, and none takes the reserved room",

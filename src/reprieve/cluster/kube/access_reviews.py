@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -17,8 +18,11 @@ from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse
 from reprieve.model.json import Json
 
-_MOST_CACHED = 1000  # then the cache starts over
-_AT_ONCE = 4  # reviews for one reader
+K = TypeVar("K")
+V = TypeVar("V")
+
+_MOST_CACHED, _MOST_OBJECTS_CACHED = 1_000, 20_000
+_AT_ONCE = 4  # reviews of objects, for all readers together
 _TOKENS = ("authentication.k8s.io/v1", "TokenReview")
 _ACCESS = ("authorization.k8s.io/v1", "SubjectAccessReview")
 
@@ -100,22 +104,54 @@ class ReviewCacheTimes:
     refused: float
 
 
+class _Cache(Generic[K, V]):
+    """Answers for some seconds. ``most``: then it starts over."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: dict[K, tuple[V, float]] = {}
+
+    def get(self, key: K) -> V | None:
+        found = self._known.get(key)
+        return found[0] if found is not None and _now() < found[1] else None
+
+    def put(self, key: K, value: V, seconds: float) -> None:
+        if len(self._known) >= self._most:
+            self._known.clear()
+        self._known[key] = value, _now() + seconds
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 @dataclass(frozen=True, slots=True)
 class _CachedResult:
     refusal: tuple[int, str] | None
-    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewConnections:
+    """For TokenReviews, for reviews of our paths, and for those of objects that readers may get.
+
+    The last are many, and of one reader: they must not use up the rate of those that let readers in.
+    """
+
+    tokens: Connection
+    paths: Connection
+    objects: Connection
 
 
 class DelegatedAuth:
-    """``authentication``, ``authorization``: the connections for TokenReviews and SubjectAccessReviews."""
-
-    def __init__(
-        self, authentication: Connection, authorization: Connection, cache_times: ReviewCacheTimes
-    ) -> None:
-        self._authentication = authentication
-        self._authorization = authorization
+    def __init__(self, connections: ReviewConnections, cache_times: ReviewCacheTimes) -> None:
+        self._connections = connections
         self._cache_times = cache_times
-        self._cache: dict[tuple[bytes, CertificateSubject | None, str], _CachedResult] = {}
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._paths: _Cache[tuple[bytes, CertificateSubject | None, str], _CachedResult] = _Cache(
+            _MOST_CACHED
+        )
+        self._users: _Cache[bytes, _UserInfo] = _Cache(_MOST_CACHED)
+        self._objects: _Cache[tuple[bytes, NamespacedKind], bool] = _Cache(_MOST_OBJECTS_CACHED)
 
     async def refusal(
         self, token: str, subject: CertificateSubject | None, path: str
@@ -124,32 +160,30 @@ class DelegatedAuth:
 
         ``subject``: of a verified client certificate; it wins over a token.
         """
-        now = asyncio.get_running_loop().time()
-        # A hash: clients' tokens are not kept in memory.
-        key = hashlib.sha256(token.encode()).digest(), subject, path
-        known = self._cache.get(key)
-        if known is not None and now < known.until:
+        key = _hashed(token.encode()), subject, path
+        known = self._paths.get(key)
+        if known is not None:
             return known.refusal
         try:
             refusal = await self._reviewed(token, subject, path)
         except (NoAnswerError, UndecidedError, msgspec.ValidationError) as error:
             return HTTPStatus.SERVICE_UNAVAILABLE, f"access to {path} could not be reviewed: {error}"
-        if len(self._cache) >= _MOST_CACHED:
-            self._cache.clear()
-        self._cache[key] = _CachedResult(refusal, now + self._cached_for(refusal))
+        self._paths.put(key, _CachedResult(refusal), self._cached_for(allowed=refusal is None))
         return refusal
+
+    async def user_name(self, token: str, subject: CertificateSubject | None) -> str:
+        """Empty if it cannot be found out."""
+        user = await self._known_user(token, subject)
+        return user.username if user is not None else ""
 
     async def may_get(
         self, token: str, subject: CertificateSubject | None, kinds: Collection[NamespacedKind]
     ) -> frozenset[NamespacedKind]:
-        """Those of the kinds that a client may get. Nothing is cached; a review that fails denies.
+        """Those of the kinds that a client may get. A review that fails denies.
 
         A client that may get a kind in all namespaces costs one review for it, however many there are.
         """
-        try:
-            user = await self._user(token, subject)
-        except (NoAnswerError, UndecidedError, msgspec.ValidationError):
-            return frozenset()
+        user = await self._known_user(token, subject)
         if user is None:
             return frozenset()
         if _MASTERS in user.groups:
@@ -160,21 +194,24 @@ class DelegatedAuth:
         return frozenset(known | await self._allowed(user, set(kinds) - known))
 
     async def _allowed(self, user: _UserInfo, kinds: Collection[NamespacedKind]) -> set[NamespacedKind]:
-        turns = asyncio.Semaphore(_AT_ONCE)
+        asked, who = sorted(kinds), _hashed(msgspec.json.encode(user))
+        answers = {kind: self._objects.get((who, kind)) for kind in asked}
 
-        async def ask(kind: NamespacedKind) -> bool:
-            async with turns:
+        async def ask(kind: NamespacedKind) -> None:
+            async with self._turns:
                 try:
-                    return await self._authorization.run(resource_access_review(user, kind))
+                    may = await self._connections.objects.run(resource_access_review(user, kind))
                 except (NoAnswerError, UndecidedError, msgspec.ValidationError):
-                    return False
+                    return
+            answers[kind] = may
+            self._objects.put((who, kind), may, self._cached_for(allowed=may))
 
-        asked = sorted(kinds)
-        return {kind for kind, may in zip(asked, await asyncio.gather(*map(ask, asked)), strict=True) if may}
+        await asyncio.gather(*(ask(kind) for kind in asked if answers[kind] is None))
+        return {kind for kind, may in answers.items() if may}
 
-    def _cached_for(self, refusal: tuple[int, str] | None) -> float:
+    def _cached_for(self, *, allowed: bool) -> float:
         times = self._cache_times
-        return min(times.token, times.allowed if refusal is None else times.refused)
+        return min(times.token, times.allowed if allowed else times.refused)
 
     async def _reviewed(
         self, token: str, subject: CertificateSubject | None, path: str
@@ -186,11 +223,31 @@ class DelegatedAuth:
                 "Unauthorized: the token is not of this cluster, or has expired",
             )
         # system:masters may do everything: no review is needed, as in kube-scheduler.
-        if _MASTERS in user.groups or await self._authorization.run(subject_access_review(user, path)):
+        if _MASTERS in user.groups or await self._connections.paths.run(subject_access_review(user, path)):
             return None
         return HTTPStatus.FORBIDDEN, f'forbidden: User "{user.username}" cannot get path "{path}"'
+
+    async def _known_user(self, token: str, subject: CertificateSubject | None) -> _UserInfo | None:
+        """None also if it cannot be found out."""
+        try:
+            return await self._user(token, subject)
+        except (NoAnswerError, UndecidedError, msgspec.ValidationError):
+            return None
 
     async def _user(self, token: str, subject: CertificateSubject | None) -> _UserInfo | None:
         if subject is not None:
             return _UserInfo(subject.name, groups=(*subject.groups, _AUTHENTICATED))
-        return await self._authentication.run(token_review(token)) if token else ANONYMOUS
+        if not token:
+            return ANONYMOUS
+        key = _hashed(token.encode())
+        user = self._users.get(key)
+        if user is None:
+            user = await self._connections.tokens.run(token_review(token))
+            if user is not None:
+                self._users.put(key, user, self._cache_times.token)
+        return user
+
+
+def _hashed(secret: bytes) -> bytes:
+    """Clients' tokens are not kept in memory."""
+    return hashlib.sha256(secret).digest()

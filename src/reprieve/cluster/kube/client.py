@@ -246,8 +246,9 @@ class Connection:
             raise NoAnswerError(sentence, harmless=not request.writes) from error
 
     def _body(self, request: KubeRequest) -> "_Body | None":
+        """A write has one even if it is empty: it checks the lease when it is sent."""
         may = self._may_write_for if request.writes else for_ever
-        return _Body(request.body, may) if request.body else None
+        return _Body(request.body, may) if request.body or request.writes else None
 
     async def _wait_for_turn(self, request: KubeRequest) -> None:
         """Waits for the rate limiter. A write waits briefly, so that its caller learns in time that nothing

@@ -17,6 +17,7 @@ from reprieve.supervision.places import Places
 
 _AT_ONCE = 16
 _SLOW_SECONDS = 0.2
+_MOST_OPEN = 200  # connections, those that hang among them
 _LONGEST_IDLE = 60.0  # seconds; API servers close an idle connection after 90
 _PORTS = {"http": 80, "https": 443}
 _DISCARD = struct.pack("ii", 1, 0)
@@ -50,6 +51,7 @@ class HttpPool:
         self._connect_seconds = connect_seconds
         self._idle: list[_KeptConnection] = []
         self._open: set[_KeptConnection] = set()
+        self._connecting = 0
         self._places = Places(_AT_ONCE, _SLOW_SECONDS)
 
     def message(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
@@ -106,6 +108,15 @@ class HttpPool:
         return None
 
     async def _connected(self, tls: ssl.SSLContext | None, until: float) -> "_KeptConnection":
+        if len(self._open) + self._connecting >= _MOST_OPEN:
+            raise NotSentError(f"{_MOST_OPEN} requests hang, each on a connection of its own")
+        self._connecting += 1
+        try:
+            return await self._new_connection(tls, until)
+        finally:
+            self._connecting -= 1
+
+    async def _new_connection(self, tls: ssl.SSLContext | None, until: float) -> "_KeptConnection":
         loop = asyncio.get_running_loop()
         seconds = min(until - loop.time(), self._connect_seconds)
         name = (self._server_name or self._host) if tls is not None else None

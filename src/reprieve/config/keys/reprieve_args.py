@@ -95,9 +95,9 @@ class CriterionName(StrEnum):
 
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
+    GANGS_BROKEN = "GangsBroken"
     PRIORITY_SUM = "PrioritySum"
     PODS = "Pods"
-    GANGS_BROKEN = "GangsBroken"
     LATEST_START = "LatestStart"
     # In ``disturbance`` only
     PODS_STOPPED = "PodsStopped"
@@ -109,9 +109,9 @@ class CriterionName(StrEnum):
 RANKING = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
+    CriterionName.GANGS_BROKEN,
     CriterionName.PRIORITY_SUM,
     CriterionName.PODS,
-    CriterionName.GANGS_BROKEN,
     CriterionName.LATEST_START,
 )
 
@@ -143,6 +143,7 @@ class ReprieveArgs(Record, frozen=True):
     respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
+    group_resize_window: Seconds = Seconds(1)  # in which members of a gang that grow wait for each other
     divergence: Divergence = Divergence.REJECT
     ranking: tuple[CriterionName, ...] = RANKING  # by what plans are compared, the most important first
     placements_tried: Positive = 2  # of a group, that PriorityCeiling compares
@@ -169,6 +170,7 @@ UPSTREAM = ReprieveArgs(
     budgets=Budgets.UPSTREAM,
     gang_preemption=GangPreemption.ALL,
     resize_accounting=ResizeAccounting.UPSTREAM,
+    group_resize_window=Seconds(0),
     divergence=Divergence.REJECT,
     placements_tried=1,
     planning_effort=0,
@@ -182,12 +184,19 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
     given = {key: value for key, value in document.items() if value is not None}
     wrong = {key: found for key in _LISTS if (found := list(_list_errors(key, given, path)))}
     errors.extend(error for found in wrong.values() for error in found)
-    preset = msgspec.to_builtins(UPSTREAM) if given.get("policy") == Preset.UPSTREAM else {}
+    preset = (
+        msgspec.to_builtins(UPSTREAM, enc_hook=_written) if given.get("policy") == Preset.UPSTREAM else {}
+    )
     sound = {key: value for key, value in given.items() if key not in wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
     if args is not None:
         errors.extend(newly_wrong([*_reserved(args, path), *_empty_window(args, path)], errors))
     return args
+
+
+def _written(seconds: Seconds) -> str:
+    """As a document has it; the only type that msgspec does not know."""
+    return f"{seconds:g}s"
 
 
 def _empty_window(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:

@@ -26,12 +26,21 @@ export function takeToken(location, history, storage) {
   return storage.getItem(KEPT);
 }
 
+/** A token that was typed; this tab keeps it, too. */
+export function keepToken(token, storage) {
+  storage.setItem(KEPT, token);
+}
+
 export class Client {
   #token;
   /** @type {number | null} the moment that questions are about; null is now */
   at = null;
 
   constructor(token) {
+    this.#token = token;
+  }
+
+  use(token) {
     this.#token = token;
   }
 

@@ -2,6 +2,9 @@
 
 import { h } from "./dom.js";
 
+/** A word of a command for a shell: names in a file of unknown origin may be anything. */
+export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
+
 /** A button that copies what `text` gives when it is pressed, and says so. */
 export function copyButton(label, text) {
   const button = h("button", { type: "button", class: "copy" }, label);

@@ -1,6 +1,6 @@
 // What did one decision do, and why so? Its stages, victims, spared units, the plans that lost, the nodes that were refused.
 
-import { copyButton } from "./clipboard.js";
+import { copyButton, quoted } from "./clipboard.js";
 import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
 import { unitOf } from "./picture.js";
@@ -60,7 +60,7 @@ function head(view, decision, now) {
     h("p", {}, h("strong", {}, `${demand.kind} ${shownKey(demand.key, demand.uid)}`), ` · priority ${number(demand.priority)} · ${plural(demand.pods, "pod")} · `,
       h("time", {}, moment(time, now))),
     h("div", { class: "copies" },
-      copyButton("Copy as CLI", () => cli ?? `reprieve why ${id}`),
+      copyButton("Copy as CLI", () => cli ?? `reprieve why ${quoted(id)}`),
       copyButton("Copy JSON", () => JSON.stringify(decision, null, 2)),
       closing(view)));
 }
@@ -138,18 +138,26 @@ function sparedTable(spared, view) {
 }
 
 function planTable(plans) {
-  const rows = plans.map(({ nodes = [], victims = [], victimCount, pods, text, criterion }) => h("tr", {},
+  const rows = plans.map(({ nodes = [], victims = [], units = victims.length, pods, text }) => h("tr", {},
     h("th", { scope: "row" }, some(nodes)),
-    h("td", { class: "numeric" }, number(victimCount ?? pods ?? victims.length)),
-    h("td", {}, some(victims.map((one) => (typeof one === "string" ? one : shownKey(one.key))))),
-    h("td", {}, text ?? criterion ?? "")));
-  return table(["Plan for", "Count", "Would evict", "Lost by"], rows, "There was no other plan.");
+    h("td", { class: "numeric" }, number(pods)),
+    h("td", { class: "names" }, ...unfolding(victims, units)),
+    h("td", {}, text)));
+  return table(["Plan for", "Pods", "Would evict", "Lost by"], rows, "There was no other plan.");
 }
 
 function refusedTable(refused) {
   const rows = refused.map(({ reason, count, examples = [] }) => h("tr", {},
     h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, examples.length ? some(examples, count) : "")));
   return table(["Why", "Count", "For example"], rows, "No node was refused.");
+}
+
+/** The first names, and those after them for readers that want them; of some, only the number is known. */
+function unfolding(names, count) {
+  if (count <= MOST_NAMES) return [names.join(", ")];
+  const [rest, unknown] = [names.slice(MOST_NAMES), count - names.length];
+  const last = unknown > 0 ? `${rest.length ? ", and " : ""}${number(unknown)} that were not recorded` : "";
+  return [names.slice(0, MOST_NAMES).join(", "), h("details", {}, h("summary", {}, `and ${number(count - Math.min(names.length, MOST_NAMES))} more`), `${rest.join(", ")}${last}`)];
 }
 
 function some(names, count = names.length) {

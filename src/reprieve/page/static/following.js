@@ -4,7 +4,7 @@ import { Refused, sentenceOf } from "./client.js";
 
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 8_000;
-const UNAUTHORIZED = 401;
+const NO_ACCESS = [401, 403]; // of no use until there is another token, or another right
 
 /**
  * @typedef {object} Listener
@@ -16,7 +16,7 @@ const UNAUTHORIZED = 401;
  * @property {(sentence: string) => void} ended it does not try again
  */
 
-/** Follows for ever, or until the token ends; a recording has nothing to follow. `retry()` ends a wait. */
+/** Follows for ever, or until there is no access; a recording has nothing to follow. `retry()` ends a wait. */
 export class Following {
   #client;
   #listener;
@@ -41,7 +41,7 @@ export class Following {
         await this.#once(() => { wait = FIRST_WAIT / 2; });
         if (this.#isRecording) return this.#listener.recorded();
       } catch (error) {
-        if (error instanceof Refused && error.status === UNAUTHORIZED) {
+        if (error instanceof Refused && NO_ACCESS.includes(error.status)) {
           this.#listener.ended(error.message);
           return;
         }

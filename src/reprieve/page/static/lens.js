@@ -2,7 +2,7 @@
 
 import { blocksOf, shownResource } from "./bands.js";
 import { h, tell } from "./dom.js";
-import { amount, LEAVING, shortResource, shownKey, span, STATES } from "./words.js";
+import { amount, LEAVING, number, shortResource, shownKey, span, STATES } from "./words.js";
 
 const MOST_PODS = 40;
 const MOST_NODES = 32;
@@ -76,7 +76,7 @@ function podLine(lens, scene, pod, now) {
       h("span", { class: `sign level-${scene.scale.of(pod.priority)} state-${name}`, "aria-hidden": "true" }, sign),
       h("span", { class: "name" }, shownKey(pod.key, pod.uid)),
       h("span", { class: "words" }, role && role !== "member" ? role : pod.state === 1 ? "" : `${name}${since}`),
-      h("span", { class: "priority" }, pod.priority)));
+      h("span", { class: "priority" }, number(pod.priority))));
 }
 
 function comingLine(lens, scene, pod) {
@@ -85,7 +85,7 @@ function comingLine(lens, scene, pod) {
       h("span", { class: "sign nominated", "aria-hidden": "true" }, "◌"),
       h("span", { class: "name" }, shownKey(pod.key, pod.uid)),
       h("span", { class: "words" }, "nominated"),
-      h("span", { class: "priority" }, pod.priority)));
+      h("span", { class: "priority" }, number(pod.priority))));
 }
 
 /** A tile that stands for several nodes: each with the share that is taken. */

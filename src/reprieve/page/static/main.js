@@ -10,11 +10,11 @@ import "./scrubber.js";
 import "./search.js";
 import "./why-panel.js";
 import "./whatif-panel.js";
-import { Client, sentenceOf, takeToken } from "./client.js";
+import { Client, keepToken, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
 import { Following } from "./following.js";
-import { membersOf, Picture, podsOfUnit, unitOf } from "./picture.js";
+import { Picture, kindAndName, membersOf, podsOfUnit, rootOf, unitOf } from "./picture.js";
 import { showNumbers } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { theme } from "./theme.js";
@@ -123,8 +123,19 @@ class Page {
 
   #ended(sentence) {
     this.#connection("ended", sentence);
-    by("banner").replaceChildren(h("span", {},
-      `No access: ${sentence}. Open the address that the command printed: it has a new token. What you see stays as it was.`));
+    const stays = this.#live === null ? "" : " What you see stays as it was.";
+    const field = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
+    by("banner").replaceChildren(
+      h("span", {}, `No access: ${sentence}. Open the address that the command printed, which has a token, or type one of the cluster's.${stays}`),
+      h("form", { onsubmit: (event) => { event.preventDefault(); this.#enter(field.value.trim()); } },
+        h("label", { for: "token" }, "Token"), field, h("button", { type: "submit" }, "Use")));
+  }
+
+  #enter(token) {
+    keepToken(token, sessionStorage);
+    this.#client.use(token);
+    this.#connection("connecting", null);
+    this.#following.run();
   }
 
   // --- what is on the screen ---
@@ -224,7 +235,7 @@ class Page {
     const pod = this.#shown.pods.get(uid);
     if (pod === undefined) return setText(by("announcements"), "This pod is gone.");
     by("panel-why").propose("pod", pod.key);
-    if (pod.group !== null) return this.#chooseGroup(pod.group, pod);
+    if (pod.group !== null) return this.#chooseGroup(rootOf(this.#shown, pod.group), pod);
     this.#emphasize(`Pod ${shownKey(pod.key, pod.uid)}, priority ${pod.priority}.`, { members: [uid] });
     if (pod.node !== null) this.#map.pin(pod.node);
   }
@@ -232,8 +243,9 @@ class Page {
   #chooseGroup(key, chosen = null) {
     const pods = membersOf(this.#shown, key);
     const nodes = new Set(pods.map(({ node }) => node).filter(Boolean));
-    if (chosen === null) by("panel-why").propose("group", key);
-    this.#emphasize(`Group ${key}: ${plural(pods.length, "pod")} on ${plural(nodes.size, "node")}.`, { members: pods.map(({ uid }) => uid) });
+    const { isTree, name } = kindAndName(key);
+    if (chosen === null) by("panel-why").propose(isTree ? "tree" : "group", name);
+    this.#emphasize(`${isTree ? "Tree" : "Group"} ${name}: ${plural(pods.length, "pod")} on ${plural(nodes.size, "node")}.`, { members: pods.map(({ uid }) => uid) });
     if (chosen?.node) this.#map.pin(chosen.node);
   }
 

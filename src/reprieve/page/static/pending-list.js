@@ -2,10 +2,12 @@
 
 import { h, keyed, setText, tell } from "./dom.js";
 import { waiting } from "./pending.js";
+import { kindAndName } from "./picture.js";
 import { roving } from "./roving.js";
 import { number, plural, shownKey } from "./words.js";
 
 const MOST_ROWS = 100;
+const MOST_PARTS = 4;
 
 class PendingList extends HTMLElement {
   #count = h("span", { class: "count" });
@@ -30,7 +32,7 @@ class PendingList extends HTMLElement {
   }
 
   #row(one, there) {
-    const said = JSON.stringify([one.priority, one.pods.length, one.reason, one.nominated]);
+    const said = JSON.stringify([one.priority, one.pods.length, one.reason, one.nominated, one.parts]);
     if (there?.dataset.said === said) return there;
     const row = there ?? h("li", {}, h("button", { type: "button" }));
     row.dataset.said = said;
@@ -39,15 +41,23 @@ class PendingList extends HTMLElement {
     button.replaceChildren(...[
       h("span", { class: "first" },
         h("span", { class: "sign", "aria-hidden": "true" }, one.nominated.length ? "◌" : "○"),
-        h("strong", {}, shownKey(one.key, one.pods[0].uid)),
+        h("strong", {}, one.group ? kindAndName(one.key).name : shownKey(one.key, one.pods[0].uid)),
         one.pods.length > 1 && h("span", { class: "pods" }, `×${number(one.pods.length)}`),
         h("span", { class: "priority" }, number(one.priority))),
+      one.parts.length > 0 && h("span", { class: "second" }, h("span", { class: "pill tree" }, partsOf(one))),
       one.nominated.length > 0 && h("span", { class: "second" }, h("span", { class: "pill nominated" },
         `◌ nominated to ${one.nominated.length === 1 ? one.nominated[0] : plural(one.nominated.length, "node")}`)),
       h("span", { class: "third" }, one.reason ?? "not yet decided"),
     ].filter(Boolean));
     return row;
   }
+}
+
+/** The groups of a tree that wait, without their namespace: it is that of the tree. */
+function partsOf({ parts }) {
+  const shown = parts.slice(0, MOST_PARTS).map(([key, pods]) => `${key.slice(key.indexOf("/") + 1)} ×${number(pods)}`);
+  const more = parts.length - shown.length;
+  return `tree of ${plural(parts.length, "group")}: ${shown.join(", ")}${more ? ` and ${number(more)} more` : ""}`;
 }
 
 customElements.define("rp-pending-list", PendingList);

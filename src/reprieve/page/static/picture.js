@@ -176,6 +176,22 @@ export function membersOf(picture, key, seen = new Set()) {
   return [...picture.podsOf(key), ...below.flatMap((group) => membersOf(picture, group.key, seen))];
 }
 
+/** The outermost group around a group: all pods below it are scheduled as one. Parents may form a circle, or be missing. */
+export function rootOf(picture, key) {
+  const seen = new Set();
+  for (let parent = picture.groups.get(key)?.parent; parent && !seen.has(parent); parent = picture.groups.get(parent)?.parent) {
+    seen.add(parent);
+    key = parent;
+  }
+  return key;
+}
+
+/** "CompositePodGroup ns/name" in parts; a PodGroup has no kind in its key. */
+export function kindAndName(key) {
+  const cut = key.indexOf(" ");
+  return cut < 0 ? { isTree: false, name: key } : { isTree: true, name: key.slice(cut + 1) };
+}
+
 /** The pods of a unit as decisions name it: "PodGroup/ns/name", "CompositePodGroup/ns/name" or "Pod/ns/name". */
 export function podsOfUnit(picture, unit) {
   const cut = unit.indexOf("/");

@@ -1,10 +1,10 @@
 // Why was this pod preempted, or why does it still wait? The answer of `reprieve why`.
 
 import { sentenceOf } from "./client.js";
-import { copyButton } from "./clipboard.js";
+import { copyButton, quoted } from "./clipboard.js";
 import { h, tell } from "./dom.js";
 
-const KINDS = { pod: "Pod", group: "PodGroup", decision: "Decision" };
+const KINDS = { pod: "Pod", group: "PodGroup", tree: "CompositePodGroup", decision: "Decision" };
 const SOURCES = { WhatIf: "what-if now", Object: "cluster now", Event: "event", Condition: "condition", Decision: "decision" };
 const DECISION = /\bd-[0-9a-f]+\b/;
 
@@ -50,7 +50,8 @@ class WhyPanel extends HTMLElement {
 
   #parts(kind, key, answer) {
     const [first, ...rest] = (answer.text ?? answer.headline ?? "").trim().split("\n");
-    const command = kind === "decision" ? `reprieve why ${key}` : `reprieve why ${KINDS[kind].toLowerCase()}/${key.split("/")[1]} -n ${key.split("/")[0]}`;
+    const [namespace, name] = key.trim().split("/");
+    const command = kind === "decision" ? `reprieve why ${quoted(key.trim())}` : `reprieve why ${quoted(`${KINDS[kind].toLowerCase()}/${name}`)} -n ${quoted(namespace)}`;
     return [
       h("p", { class: "lead" }, ...linked(first, this)),
       ...(answer.statements ? this.#reasons(answer) : [h("pre", {}, ...linked(rest.join("\n").replace(/^\n/, ""), this))]),

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import group_key
+from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
-from reprieve.scheduler.decision import Finding, Growth
+from reprieve.scheduler.decision import MOST_BESIDE, Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
@@ -33,6 +33,8 @@ class WaitingResize:
     may_preempt: bool
     rule: Resizes
     forbidden: str = ""  # why no pod may be evicted for it, whichever pods there are
+    gang: GroupKey | None = None  # that it is a member of
+    beside: tuple[str, ...] = ()  # other members of the gang that are decided in the same go
 
     needed: ClassVar[int] = 1
     is_starting: ClassVar[bool] = False
@@ -55,7 +57,8 @@ class WaitingResize:
         """What the pod is to have more of than it has."""
         weight = self.pod.weight
         amounts = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
-        return Growth(self.node, tuple(one for one in amounts if one[2] > one[1]))
+        more = tuple(one for one in amounts if one[2] > one[1])
+        return Growth(self.node, more, self.beside[:MOST_BESIDE], len(self.beside))
 
     def helped_by(self, _: Collection[Code]) -> frozenset[Change]:
         return ROOM_IN_PLACE
@@ -85,7 +88,8 @@ def waiting_resize(
     if group is not None:
         priority = rules.priority(world.groups, group, (compiled,))
         never = never or rules.never_preempts(world.groups, group)
-    return WaitingResize(key, compiled, priority, not never, rule, rule.forbidden(pod, node))
+    gang = of_pod if group is not None and group.spec.gang is not None else None
+    return WaitingResize(key, compiled, priority, not never, rule, rule.forbidden(pod, node), gang)
 
 
 def _is_waiting(compiled: CompiledPod, rule: Resizes) -> bool:

@@ -241,6 +241,23 @@ def test_leadership_is_checked_again_when_the_body_is_sent() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("body", [b"{}", b""])
+def test_a_write_through_a_proxy_checks_leadership_when_it_is_sent(body: bytes) -> None:
+    async def main() -> None:
+        answers = iter([5.0, -1.0])
+        async with listening(say_nothing) as listener:
+            proxy = f"http://127.0.0.1:{listener.port}"
+            cluster = KubeconfigCluster(server="http://api.example", proxy_url=proxy)
+            access = Access(Login(cluster, KubeconfigUser()))
+            async with connected(access, may_write_for=lambda: next(answers)) as connection:
+                refused = await connection.perform(once(KubeRequest("DELETE", "/api/v1/pods/p", (), body)))
+                assert isinstance(refused, Refused)
+                assert "another replica may lead" in refused.error
+                assert listener.heads == []
+
+    run(main())
+
+
 # --- streams -------------------------------------------------------------------------------------
 
 

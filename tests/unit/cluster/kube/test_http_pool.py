@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from reprieve.cluster.kube import http_pool
 from reprieve.cluster.kube.http_pool import HttpPool, NoResponseError, NotSentError
 from reprieve.runtime.virtual_time import run
 from tests.unit.cluster.kube.listening import Answering, Listener, always, listening, text
@@ -83,6 +84,29 @@ def test_requests_that_hang_do_not_stop_others() -> None:
             await asyncio.sleep(0)
             assert await asked(pool) == 200
             assert asyncio.get_running_loop().time() < 0.5
+            for task in hanging:
+                task.cancel()
+            await asyncio.gather(*hanging, return_exceptions=True)
+
+    run(main())
+
+
+def test_connections_that_hang_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_pool, "_MOST_OPEN", 20)
+
+    async def hang(writer: asyncio.StreamWriter, head: str) -> None:
+        await asyncio.sleep(10_000)
+
+    async def main() -> None:
+        async with pooled(hang) as (pool, listener):
+            hanging = [asyncio.create_task(asked(pool, seconds=100.0)) for _ in range(30)]
+            await asyncio.sleep(5)
+            assert listener.connections == 20
+            ended = [task for task in hanging if task.done()]
+            assert {str(task.exception()) for task in ended} == {
+                "20 requests hang, each on a connection of its own"
+            }
+            assert len(ended) == 10
             for task in hanging:
                 task.cancel()
             await asyncio.gather(*hanging, return_exceptions=True)

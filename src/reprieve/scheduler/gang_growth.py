@@ -1,0 +1,55 @@
+"""Members of one gang that ask to grow: how long they wait for each other, and which are decided in one go.
+
+A resize of a whole gang reaches the kubelets of its members one after the other. A member that does not fit
+waits for the others for a moment, so that all of them are planned one after another, with no other demand in
+between: then each counts on the victims of the ones before it. Knows no plans, and nothing of room.
+"""
+
+from collections.abc import Sequence
+
+from reprieve.model.groups import GroupKey
+from reprieve.scheduler.demand_key import DemandKey
+
+
+class GangGrowth:
+    def __init__(self, window: float | None) -> None:
+        """``window``: seconds from the first member that asks; None: each is decided by itself."""
+        self.is_on = window is not None
+        self._window = window or 0.0
+        self._until: dict[GroupKey, float] = {}
+        self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
+        self._next: list[DemandKey] = []
+
+    def was_gathered(self, member: DemandKey) -> bool:
+        """Whether it has waited for the others: it need not do so again."""
+        return member in self._together
+
+    def waits_until(self, gang: GroupKey, now: float) -> float | None:
+        """When members of the gang are decided; None if the wait is over."""
+        until = self._until.get(gang)
+        if until is None or until + self._window < now:  # or it was begun for members that are gone
+            until = self._until[gang] = now + self._window
+        return until if now < until else None
+
+    def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
+        """These members are decided next, in this order."""
+        self._until.pop(gang, None)
+        self._together.update(dict.fromkeys(members, tuple(members)))
+        self._next.extend(members)
+
+    def next_member(self) -> DemandKey | None:
+        return self._next.pop(0) if self._next else None
+
+    def decided_with(self, member: DemandKey) -> tuple[DemandKey, ...]:
+        return tuple(one for one in self._together.get(member, ()) if one != member)
+
+    def forget(self, member: DemandKey) -> None:
+        """It does not ask any more."""
+        self._together.pop(member, None)
+
+    def lost(self, gang: GroupKey) -> None:
+        self._until.pop(gang, None)
+
+    def shift(self, seconds: float) -> None:
+        """The clock was put back."""
+        self._until = {gang: until + seconds for gang, until in self._until.items()}

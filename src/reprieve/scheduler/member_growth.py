@@ -1,0 +1,154 @@
+"""What follows when members of one gang ask to grow: they wait for each other, and their group reports it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reprieve.model.effects import Effect
+from reprieve.model.formatting import counted, listed
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.resizing import is_deferred
+from reprieve.model.shape import CompiledPod
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement
+from reprieve.scheduler.current_context import context_of
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import WaitingResize
+from reprieve.scheduler.explanation import victim_nodes
+from reprieve.scheduler.planning import make_room
+from reprieve.scheduler.queue import NO_CHANGES, Standing
+from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
+from reprieve.scheduler.state import State
+
+_TO_BE_DECIDED = (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING)
+_COMPARED = 16  # members of which it is tried out whose victims would help others
+_NAMED = 5  # pods in the condition of a group; more are counted
+
+
+# --- before a decision ---------------------------------------------------------------------------
+
+
+def waits_for_others(state: State, resize: WaitingResize, now: float) -> bool:
+    """Whether a member waits until others of its gang may have asked as well.
+
+    Not if it fits, or if no pod may be evicted for it: then no other member can be in its way.
+    """
+    growth, gang = state.gang_growth, resize.gang
+    if gang is None or not growth.is_on or growth.was_gathered(resize.key):
+        return False
+    if resize.forbidden or not resize.may_preempt or state.plans.of(resize.key) is not None:
+        return False
+    members = _running(state, gang)
+    if len(members) == 1 or _fits(state, resize, now):
+        return False
+    is_silent = any(not _asks(state, pod) for pod in members)
+    until = growth.waits_until(gang, now) if is_silent else None
+    others = [] if until is not None else [*_others(state, resize, members)]
+    growing = _most_helpful_first(state, [resize, *others], now) if others else [resize]
+    state.queue.park(resize.key, ROOM_IN_PLACE, now)
+    if until is not None:
+        state.queue.expect(resize.key, NO_CHANGES, until, now)
+    else:
+        growth.gathered(gang, [one.key for one in growing])
+    return True
+
+
+def beside_others(state: State, resize: WaitingResize) -> WaitingResize:
+    """The same demand, and which members of its gang are decided in the same go."""
+    others = tuple(sorted(key.name for key in state.gang_growth.decided_with(resize.key)))
+    return replace(resize, beside=others) if others else resize
+
+
+def _fits(state: State, resize: WaitingResize, now: float) -> bool:
+    context = context_of(state, resize, now)
+    found = place_together(context.demand, context.view, context.profile, promised=context.promised)
+    return isinstance(found, Placement)
+
+
+def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> Iterator[WaitingResize]:
+    """Other members to be decided: not those that have a plan, or were refused and wait for a change."""
+    for key in sorted(DemandKey.of_resize(pod.pod) for pod in members if pod is not resize.pod):
+        found = state.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
+        if not isinstance(found, WaitingResize) or state.gang_growth.was_gathered(key):
+            continue
+        if state.plans.of(key) is None:
+            yield found
+
+
+def _most_helpful_first(state: State, growing: list[WaitingResize], now: float) -> list[WaitingResize]:
+    """Members whose victims also leave the nodes of others come first: the others may need no more then.
+
+    Of many, that would take as long as their decisions.
+    """
+    if len(growing) > _COMPARED:
+        return sorted(growing, key=lambda one: one.key)
+    nodes = {one.node for one in growing}
+
+    def helped(one: WaitingResize) -> int:
+        policy = state.settings.policies.get(one.pod.pod.spec.scheduler_name)
+        context = context_of(state, one, now)
+        plans = make_room(context, policy, state.settings.gangs, now).plans
+        left = {node for _, node in victim_nodes(plans[0], context.view)} if plans else set()
+        return len(left & nodes - {one.node})
+
+    return sorted(growing, key=lambda one: (-helped(one), one.key))
+
+
+def _asks(state: State, pod: CompiledPod) -> bool:
+    resizes = state.resizes_of(pod.pod) if state.is_ours(pod.pod) else None
+    return resizes is not None and resizes.is_waiting(pod.pod)
+
+
+def _running(state: State, gang: GroupKey) -> list[CompiledPod]:
+    members = map(state.world.pod, state.world.groups.members(gang))
+    return [
+        pod
+        for pod in members
+        if pod is not None and pod.pod.spec.node_name and pod.pod.metadata.deletion_timestamp is None
+    ]
+
+
+# --- what the group reports ----------------------------------------------------------------------
+
+
+def noted(state: State, before: CompiledPod | None, known: CompiledPod | None) -> None:
+    """A pod comes, changes or goes: how many members have what they ask for may be another number."""
+    pods = [pod for pod in (before, known) if pod is not None]
+    group = group_key(pods[-1].pod) if pods and state.gang_growth.is_on else None
+    if group is None:
+        return
+    if any(is_deferred(pod.pod) for pod in pods):
+        state.resized.add(group)
+        return
+    shown = state.world.groups.group(group)
+    if shown is not None and state.reporter.reports_growth(shown):
+        state.resized.add(group)
+
+
+def reported(state: State, gang: GroupKey) -> Iterator[Effect]:
+    group = state.world.groups.group(gang)
+    if group is None or group.spec.gang is None or group.metadata.deletion_timestamp is not None:
+        return
+    running = _running(state, gang)
+    short = [pod for pod in running if not _has_what_it_asks_for(pod)]
+    if any(_asks(state, pod) for pod in short) or state.reporter.reports_growth(group):
+        yield from state.reporter.growth(group, _text(running, short), is_complete=not short)
+
+
+def _has_what_it_asks_for(pod: CompiledPod) -> bool:
+    weight = pod.weight
+    return all(weight.held.get(name, 0) >= wants for name, wants in weight.desired.items())
+
+
+def _text(running: list[CompiledPod], short: list[CompiledPod]) -> str:
+    if not running:
+        return "no pod of the group runs"
+    if not short:
+        one = "the only running pod has the resources that it asks for"
+        many = f"all {len(running)} running pods have the resources that they ask for"
+        return one if len(running) == 1 else many
+    names = sorted(f"{pod.pod.metadata.name} on {pod.pod.spec.node_name}" for pod in short)
+    has, wait = (
+        f"{len(running) - len(short)} of {counted(len(running), 'running pod')}",
+        listed(names, _NAMED),
+    )
+    return f"{has} have the resources that they ask for; waiting: {wait}"

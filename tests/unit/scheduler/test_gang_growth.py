@@ -1,0 +1,133 @@
+"""Members of one gang that ask to grow: what they wait for, how they are decided, what is reported."""
+
+from dataclasses import replace
+
+from reprieve.model.effects import SetCondition
+from reprieve.model.events import Failed, Seen, Synced
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.resize import DeferredResizes
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.gang_growth import GangGrowth
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node, a_pod, granted, later, wanting
+from tests.unit.scheduler.stage import Stage
+
+GANG = ("default", "train")
+FIRST, SECOND = (DemandKey(DemandKind.RESIZE, "default", name) for name in ("g1", "g2"))
+
+
+def member(number: int) -> Pod:
+    return a_member(f"g{number}", "train", cpu="2", priority=9, on=f"n{number}")
+
+
+def low(number: int) -> Pod:
+    return a_pod(f"low{number}", cpu="2", priority=1, on=f"n{number}")
+
+
+def stage(*things: KubernetesObject, window: float | None = 1.0) -> Stage:
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    scheduler = Scheduler(replace(Settings(policies=policies), resize_window=window))
+    nodes = [a_node(f"n{number}") for number in (1, 2, 3)]
+    return Stage(scheduler, 1000.0).happens(*map(Seen, (*nodes, *things)), Synced())
+
+
+def conditions(on: Stage) -> list[tuple[str, str]]:
+    found = [effect for effect in on.wanted if isinstance(effect, SetCondition)]
+    return [(one.status, one.message) for one in found if one.type == "reprieve.dev/ResizesGranted"]
+
+
+def test_a_window_begins_with_the_first_and_ends_once() -> None:
+    growth = GangGrowth(2.0)
+    assert growth.waits_until(GANG, 10.0) == 12.0
+    assert growth.waits_until(GANG, 11.0) == 12.0
+    assert growth.waits_until(GANG, 12.0) is None
+    growth.gathered(GANG, [FIRST, SECOND])
+    assert growth.waits_until(GANG, 12.5) == 14.5
+
+
+def test_a_window_that_was_begun_for_members_that_are_gone_is_not_continued() -> None:
+    growth = GangGrowth(2.0)
+    growth.waits_until(GANG, 10.0)
+    assert growth.waits_until(GANG, 100.0) == 102.0
+
+
+def test_members_are_decided_in_their_order_and_know_of_each_other() -> None:
+    growth = GangGrowth(2.0)
+    growth.gathered(GANG, [SECOND, FIRST])
+    assert [growth.next_member() for _ in range(3)] == [SECOND, FIRST, None]
+    assert growth.decided_with(FIRST) == (SECOND,)
+    growth.forget(FIRST)
+    assert not growth.was_gathered(FIRST)
+    assert growth.was_gathered(SECOND)
+
+
+def test_a_clock_that_is_set_back_prolongs_no_window() -> None:
+    growth = GangGrowth(2.0)
+    growth.waits_until(GANG, 1000.0)
+    growth.shift(-900.0)
+    assert growth.waits_until(GANG, 100.5) == 102.0
+
+
+def test_all_that_asked_are_decided_in_one_go() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), low(2), low(3))
+    assert not on.decisions
+    on.see(later(wanting(member(2), "3")))
+    assert [(d.demand.name, d.outcome) for d in on.decisions] == [("g1", "Preempts"), ("g2", "Preempts")]
+    assert [d.growth.beside for d in on.decisions if d.growth is not None] == [("g2",), ("g1",)]
+
+
+def test_a_member_alone_does_not_wait() -> None:
+    on = stage(a_group("train", 9, 1), wanting(member(1), "3"), low(1))
+    assert [d.outcome for d in on.decisions] == ["Preempts"]
+
+
+def test_pods_of_a_group_that_is_no_gang_do_not_wait() -> None:
+    on = stage(a_group("train", 9), wanting(member(1), "3"), member(2), low(1))
+    assert [d.outcome for d in on.decisions] == ["Preempts"]
+
+
+def test_a_member_that_was_refused_does_not_wait_again() -> None:
+    dear = a_pod("dear", cpu="2", priority=20, on="n1")
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), dear).after(1)
+    assert [d.outcome for d in on.decisions] == ["Unschedulable"]
+    on.after(20).lose(dear)
+    assert [d.outcome for d in on.decisions] == ["Unschedulable", "FitsInPlace"]
+
+
+def test_the_group_tells_how_many_have_it() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), wanting(member(2), "3"), low(1), low(2))
+    begins = "of 2 running pods have the resources that they ask for; waiting: "
+    assert conditions(on) == [("False", f"0 {begins}g1 on n1, g2 on n2")]
+    on.see(later(granted(wanting(member(1), "3"))))
+    assert conditions(on)[-1] == ("False", f"1 {begins}g2 on n2")
+    on.see(later(granted(wanting(member(2), "3"))))
+    assert conditions(on)[-1] == ("True", "all 2 running pods have the resources that they ask for")
+
+
+def test_a_member_that_is_gone_waits_for_nothing() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1))
+    on.lose(wanting(member(1), "3"))
+    assert conditions(on)[-1] == ("True", "the only running pod has the resources that it asks for")
+
+
+def test_a_condition_that_could_not_be_written_is_written_again() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1))
+    (failed,) = (one for one in on.wanted if isinstance(one, SetCondition) and "Resizes" in one.type)
+    on.happens(Failed(failed, "the server is busy"))
+    before = len(conditions(on))
+    on.after(2)
+    assert len(conditions(on)) > before
+
+
+def test_where_all_is_known_nothing_is_waited_for() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=0.0)
+    assert [d.outcome for d in on.decisions] == ["Preempts"]
+
+
+def test_without_a_window_each_is_decided_by_itself() -> None:
+    on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=None)
+    assert [d.outcome for d in on.decisions] == ["Preempts"]
+    assert conditions(on) == []
