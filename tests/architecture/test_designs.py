@@ -23,6 +23,7 @@ KNOWN_BY = {
         "assembly",
         "scheduler/deciding.py",  # marks whole groups
         "scheduler/explanation.py",
+        "scheduler/member_explanation.py",
         "scheduler/last_look.py",  # finds the members that joined a unit since the decision
         "scheduler/victims_in_flight.py",  # adds rules of eligibility
     },

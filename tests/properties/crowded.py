@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from reprieve.model.disruption_costs import DELETION_COST, DISRUPTION_COST
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
@@ -136,6 +137,11 @@ def _join(pod: Json, group: Json, groups: list[Json]) -> None:
     root = parents.get(group["spec"].get("parentCompositePodGroupName"), group)
     pod["spec"]["schedulingGroup"] = {"podGroupName": group["metadata"]["name"]}
     pod["spec"]["priority"] = root["spec"]["priority"]
+    # Of their own, so that the clusters are otherwise those that they would be without costs.
+    own = random.Random(repr(pod))
+    for name in (DISRUPTION_COST, DELETION_COST):
+        if chance(own, 0.3):
+            pod["metadata"].setdefault("annotations", {})[name] = own.choice(("-7", "0", "1", "50"))
 
 
 def _groups(rng: random.Random) -> list[Json]:

@@ -8,15 +8,19 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.model.disruption_costs import DELETION_COST, DISRUPTION_COST
 from reprieve.model.json import Json
+from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import pods_alone
-from tests.properties.crowded import EVERYTHING, Crowd, crowds
+from tests.properties.crowded import EVERYTHING, Crowd, built, crowds
 from tests.properties.preempting import POLICIES, answer, plans_of, question_of
 from tests.properties.test_whatif import arrays
+from tests.reference.plain.members import cheaper, importance
 
 CROWDS = crowds(EVERYTHING)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -83,11 +87,16 @@ def test_budgets_that_allow_plenty(crowd: Crowd) -> None:
 
 @given(CROWDS)
 def test_groups_that_are_taken_pod_by_pod(crowd: Crowd) -> None:
-    """Groups that say single and agree with their pods about priority might as well not be there."""
+    """Groups that say single and agree with their pods about priority might as well not be there: if they
+    need no number of pods, and none of these costs more than another."""
     single = copy.deepcopy(crowd)
     for thing in single.objects:
         if thing["kind"] in ("PodGroup", "CompositePodGroup"):
             thing["spec"]["disruptionMode"] = {"single": {}}
+        if thing["kind"] == "PodGroup" and thing["metadata"]["name"] != "gang":
+            thing["spec"]["schedulingPolicy"] = {"basic": {}}
+        for cost in (DISRUPTION_COST, DELETION_COST):
+            thing["metadata"].get("annotations", {}).pop(cost, None)
     assert answer(single) == answer(single, replace(REPRIEVE, units=pods_alone))
 
 
@@ -101,3 +110,16 @@ def test_nodes_that_are_closed(crowd: Crowd, policy: Policy) -> None:
         "status": {"allocatable": {"cpu": "0", "pods": "0"}},
     }
     assert answer(Crowd([closed, *crowd.objects], crowd.newcomers), policy) == answer(crowd, policy)
+
+
+@given(CROWDS)
+def test_costs_order_the_pods_of_a_group(crowd: Crowd) -> None:
+    """And no others: the columns against the plain reading, unit by unit."""
+    view, _ = built(crowd)
+    units = REPRIEVE.units(view)
+    numbers = np.unique(units.of_pod[units.of_pod != NOWHERE])
+    listed = units.listed(numbers)
+    assert listed == sorted(listed, key=lambda unit: importance(units, unit))
+    for unit in listed:
+        alone = unit.number < len(view.pods)
+        assert (unit.cheaper, unit.cheaper_to_delete) == (cheaper(units, unit) if alone else (0, 0))

@@ -14,6 +14,7 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
 from tests.properties.preempting import plans_of, question_of
+from tests.reference.plain.members import too_small
 from tests.reference.policies import UPSTREAM, usual_rank
 from tests.scenarios.reading import Scenario, read_scenario
 from tests.scenarios.test_scenarios import HERE, told
@@ -29,9 +30,16 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
     question = question_of(crowd)
     if question is None:
         return None
-    counting = Joint(REPRIEVE.accounts(question.view), ())
+    counting, units = Joint(REPRIEVE.accounts(question.view), ()), REPRIEVE.units(question.view)
+
+    def measured(plan: Plan) -> Plan:
+        """By our criteria: kube-scheduler knows no costs, and does not ask what gangs need."""
+        victims = tuple(units.unit(unit.number) for unit in plan.victims)
+        starved = len(too_small(units, victims))
+        return replace(plan, victims=victims, broken=counting.broken(victims), starved=starved)
+
     plans = plans_of(replace(question, policy=policy))
-    return min((replace(p, broken=counting.broken(p.victims)) for p in plans), key=usual_rank, default=None)
+    return min(map(measured, plans), key=usual_rank, default=None)
 
 
 def crowds_of(batch: int) -> Iterator[Crowd]:

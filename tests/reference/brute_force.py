@@ -24,6 +24,7 @@ from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
 from reprieve.preemption.units import Unit, UnitKind
+from tests.reference.plain.members import group_of, importance, too_small
 
 Units = tuple[Unit, ...]
 
@@ -33,10 +34,11 @@ def touching(domain: Domain, question: Question, takeable: Takeable) -> Units:
     numbers = [int(n) for n in np.flatnonzero(takeable.allowed)]
     units = [takeable.units.unit(number) for number in numbers]
     where = question.view.where
-    return tuple(sorted((u for u in units if any(domain.nodes[where[p]] for p in u.pods)), key=importance))
+    local = (unit for unit in units if any(domain.nodes[where[pod]] for pod in unit.pods))
+    return tuple(sorted(local, key=partial(importance, takeable.units)))
 
 
-def importance(unit: Unit) -> tuple[int, int, int, float, list[str]]:
+def upstream_importance(unit: Unit) -> tuple[int, int, int, float, list[str]]:
     return -unit.priority, -unit.kind, -len(unit.pods), unit.start, unit.name.split("/")
 
 
@@ -64,14 +66,45 @@ class PlainSearch:
         if plan.broken and len(plan.pods) > 1:
             kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
             plan = min(plan, kinder, key=self._rank) if kinder is not None else plan
-        rival = self._rival_plan()
-        return min(plan, rival, key=self._rank) if rival is not None else plan
+        rival, ends_gangs = self._rival_plan(), plan.starved
+        plan = min(plan, rival, key=self._rank) if rival is not None else plan
+        return self._kinder_to_gangs(plan) if ends_gangs or plan.starved else plan
+
+    def _kinder_to_gangs(self, plan: Plan) -> Plan:
+        """Pods that gangs need are put back first: the most important, or else the smallest."""
+        placement = self._place(self._local)
+        assert placement is not None
+        for order in (self._local, sorted(self._local, key=self._size)):
+            needed = self._needed_by_gangs(placement, order)
+            other = self._below_ceiling(placement, tuple(unit for unit in self._local if unit not in needed))
+            plan = min(plan, other, key=self._rank)
+            if not other.starved:
+                break
+        return plan
+
+    def _size(self, unit: Unit) -> list[int]:
+        requests = self._question.view.pods.requests
+        return [int(amounts[list(unit.pods)].sum()) for amounts in requests]
+
+    def _needed_by_gangs(self, placement: Placement, order: Iterable[Unit]) -> list[Unit]:
+        """Units elsewhere need not go, so that they count for no gang as going."""
+        units, where, used = self._takeable.units, self._question.view.where, set(placement.nodes)
+        matter, kept = self._takeable.matter, list[Unit]()
+        near = [u for u in order if any(where[pod] in used or matter[pod] for pod in u.pods)]
+        for unit in near:
+            going = [other for other in near if other not in kept]
+            is_needed = group_of(units, unit) in too_small(units, going)
+            rest = [other for other in self._local if other not in kept and other is not unit]
+            if is_needed and self._fits(placement, rest):
+                kept.append(unit)
+        return kept
 
     def _plan(self, taken: Units) -> Plan | None:
         """With budget breakers spared, then with none above the ceiling removed, or as first placed."""
         placement = self._place(taken)
-        if placement is None:
-            return None
+        return self._below_ceiling(placement, taken) if placement is not None else None
+
+    def _below_ceiling(self, placement: Placement, taken: Units) -> Plan:
         left = self._without_breakers(placement, taken)
         first = self._reprieve(placement, left, None)
         for ceiling in sorted({unit.priority for unit in left}):
@@ -124,7 +157,7 @@ class PlainSearch:
         placement, taken = self._place(self._local), self._local
         if self._takeable.rival is None or placement is None:
             return None
-        taken = tuple(sorted(taken, key=lambda u: importance(self._as_ranked_by_rival(u))))
+        taken = tuple(sorted(taken, key=lambda u: upstream_importance(self._as_ranked_by_rival(u))))
         counting = InOrder(self._takeable.rival.accounts, taken, self._question.view)
         order = sorted(taken, key=lambda u: not counting.breaks(u))
         if order == self._tried_first():
@@ -163,6 +196,7 @@ class PlainSearch:
             broken=self._broken(victims),
             ceiling=ceiling,
             pods=self._question.demand.pods,
+            starved=len(too_small(self._takeable.units, victims)),
         )
 
 
@@ -179,7 +213,15 @@ def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
     local = touching(domain, question, takeable)
     counting = Joint(takeable.accounts, ())
     candidates = [
-        Plan(domain.name, Placement(()), victims, (), counting.broken(victims)) for victims in subsets(local)
+        Plan(
+            domain.name,
+            Placement(()),
+            victims,
+            (),
+            counting.broken(victims),
+            starved=len(too_small(takeable.units, victims)),
+        )
+        for victims in subsets(local)
     ]
     for plan in sorted(candidates, key=partial(_rank, question)):
         view = gone(question.view, plan.victims)

@@ -7,7 +7,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement
-from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.question import Question
@@ -15,6 +15,8 @@ from reprieve.preemption.search import best, candidates
 
 USUAL_EFFORT = 10_000
 LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)
+# No pod in these worlds has a cost.
+USUAL_ORDER = tuple(criterion for criterion in DEFAULT_ORDER if criterion is not Disturbance.DISRUPTION_COST)
 SEARCHES = {
     "Upstream": replace(REPRIEVE, search=SearchMode.UPSTREAM),
     "PriorityCeiling": REPRIEVE,

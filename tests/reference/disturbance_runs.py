@@ -24,14 +24,13 @@ from benchmarks.worlds.crowded import crowded, is_newcomer
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import UnitKind
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
-from tests.reference.disturbance_plans import SEARCHES, USUAL_EFFORT, by, plan_by, victims_of
+from tests.reference.disturbance_plans import SEARCHES, USUAL_EFFORT, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
 
 Cost = tuple[float, ...]
@@ -45,7 +44,7 @@ class Search:
 
     @property
     def with_order(self) -> Policy:
-        return replace(by(DEFAULT_ORDER, SEARCHES[self.policy]), placements_tried=self.placements)
+        return replace(by(USUAL_ORDER, SEARCHES[self.policy]), placements_tried=self.placements)
 
 
 USUAL, LONGER = "LeastDisturbance", "LeastDisturbance x10"
@@ -145,12 +144,12 @@ def rooms(seeds: range, nodes: int, members: int) -> Iterator[Measured]:
         world = world_of(room.objects, room.members, room.needed)
         one = measured(f"room {seed}", room.objects, room.members, partial(_independent_cost, world))
         if seed % _SAMPLE == 0 and any(one.found.values()):
-            one = replace(one, least=least_cost(world, DEFAULT_ORDER))
+            one = replace(one, least=least_cost(world, USUAL_ORDER))
         yield one
 
 
 def _independent_cost(world: World, view: Snapshot, plan: Plan) -> Cost:
-    return cost_of(world, victims_of(view, plan), DEFAULT_ORDER)
+    return cost_of(world, victims_of(view, plan), USUAL_ORDER)
 
 
 def crowds(world: str, seeds: Iterable[int], gangs: Sequence[int], cpu: Sequence[int]) -> Iterator[Measured]:

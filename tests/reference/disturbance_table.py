@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.plan import Plan
-from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
+from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost
 from tests.reference.observed_cases import read_case
 from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
@@ -43,7 +43,7 @@ def costs(paths: Sequence[Path], order: tuple[Disturbance, ...]) -> tuple[Costs,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How far from the least disturbance are the searches?")
-    parser.add_argument("--order", default=",".join(DEFAULT_ORDER), help="criteria, the most important first")
+    parser.add_argument("--order", default=",".join(USUAL_ORDER), help="criteria, the most important first")
     order = tuple(Disturbance(name) for name in parser.parse_args().order.split(","))
     gangs = [path for path in RECORDED if read_case(path).is_gang]
     pods = [path for path in RECORDED if path not in gangs]

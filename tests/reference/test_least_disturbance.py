@@ -9,19 +9,19 @@ from reprieve.model.json import Json
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
-from tests.reference.disturbance_plans import SEARCHES, by, plan_by, victims_of
+from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
 from tests.reference.observed_cases import Case, read_case
 from tests.reference.observed_runner import DEFAULT_DIR
 
 FEW = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY, Disturbance.PODS)
 PODS_FIRST = (Disturbance.PODS_STOPPED, Disturbance.HIGHEST_PRIORITY, Disturbance.BUDGETS_BROKEN)
-ORDERS = {"few": FEW, "default": DEFAULT_ORDER, "pods first": PODS_FIRST}
+ORDERS = {"few": FEW, "default": USUAL_ORDER, "pods first": PODS_FIRST}
 
 
 def is_recorded_preemption(case: Json) -> bool:
@@ -76,7 +76,7 @@ def test_the_order_of_objects_does_not_matter(seed: int) -> None:
     for listed in (objects, objects[::-1]):
         view = build([decoded(thing) for thing in listed]).snapshot
         rows = [view.pods.rows["default", member["metadata"]["name"]] for member in room.members]
-        plan = plan_by(by(DEFAULT_ORDER), view, gang_demand(view, rows))
+        plan = plan_by(by(USUAL_ORDER), view, gang_demand(view, rows))
         if isinstance(plan, Plan):
             places = {(rows.index(pod), view.nodes.names[node]) for pod, node in plan.places}
             found.append((sorted(victims_of(view, plan)), places, plan.quality))
@@ -90,18 +90,18 @@ def test_no_other_search_disturbs_less(seed: int) -> None:
     rows = [view.pods.rows["default", member["metadata"]["name"]] for member in room.members]
     world = world_of(room.objects, room.members, room.needed)
     demand = gang_demand(view, rows)
-    found = {name: plan_by(by(DEFAULT_ORDER, policy), view, demand) for name, policy in SEARCHES.items()}
+    found = {name: plan_by(by(USUAL_ORDER, policy), view, demand) for name, policy in SEARCHES.items()}
     ours = found["LeastDisturbance"]
     if not isinstance(ours, Plan):
         assert all(isinstance(other, NoPlan) or other is None for other in found.values())
         return
     assert ours.quality is not None
-    cost = cost_of(world, victims_of(view, ours), DEFAULT_ORDER)
+    cost = cost_of(world, victims_of(view, ours), USUAL_ORDER)
     for other in found.values():
-        assert not isinstance(other, Plan) or cost <= cost_of(world, victims_of(view, other), DEFAULT_ORDER)
+        assert not isinstance(other, Plan) or cost <= cost_of(world, victims_of(view, other), USUAL_ORDER)
     assert tuple(finite(value) for _, value in ours.quality.cost) == cost
     if seed % 4:
-        least = least_cost(world, DEFAULT_ORDER)
+        least = least_cost(world, USUAL_ORDER)
         assert least is not None and least <= cost
         assert not ours.quality.proved or cost == least
         assert tuple(finite(value) for _, value in ours.quality.bound) <= least

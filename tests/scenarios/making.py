@@ -20,9 +20,10 @@ from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
+from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
-from reprieve.preemption.units import pods_alone
+from reprieve.preemption.units import GroupUnits, pods_alone
 from tests.reference.demands import gang_demand
 from tests.reference.policies import UPSTREAM
 from tests.scenarios.reading import (
@@ -104,7 +105,7 @@ def _group(name: str, line: GroupLine) -> Json:
     if line.within:
         spec["schedulingConstraints"] = {"topology": [{"key": _key(line.within)}]}
     kind = "CompositePodGroup" if line.composite else "PodGroup"
-    meta = {"name": name, "namespace": "default"}
+    meta: Json = {"name": name, "namespace": "default", "annotations": line.annotations}
     status: Json = {"conditions": []}
     if line.scheduled is not None:
         types = ("PodGroupInitiallyScheduled", RUN_STARTED)
@@ -321,4 +322,6 @@ def policy_of(line: str | PolicyLine) -> Policy:
         policy = replace(policy, placements_tried=line.placements_tried)
     if not line.tolerations:
         policy = replace(policy, rules=TIMELESS)
-    return policy if line.groups else replace(policy, units=pods_alone)
+    named = {name: frozenset(spaces) for name, spaces in line.preemption_priority_classes.items()}
+    units = GroupUnits(permitted=PermittedClasses(named)) if line.groups else pods_alone
+    return replace(policy, units=units)

@@ -37,6 +37,7 @@ class GroupLine(_Line, frozen=True):
     preemption: str = ""
     class_name: str = msgspec.field(name="class", default="")
     scheduled: float | None = None  # minutes, if it was scheduled once
+    annotations: Labels = {}
 
 
 class PodLine(_Line, frozen=True):
@@ -99,6 +100,7 @@ class PolicyLine(_Line, frozen=True):
     respect_budgets: Literal["BestEffort", "Always"] = "BestEffort"
     gang_preemption: Literal["MinCount", "All"] = "MinCount"
     resize_accounting: Literal["Kubelet", "Upstream"] = "Kubelet"
+    preemption_priority_classes: dict[str, list[str]] = {}  # and the namespaces that may name each
     groups: bool = True
     tolerations: bool = True
 

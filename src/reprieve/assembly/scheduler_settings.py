@@ -5,7 +5,6 @@ The one place that knows both the keys of a configuration and what they mean. It
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 from reprieve import config
@@ -15,14 +14,16 @@ from reprieve.config.keys import reprieve_args as config_args
 from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
 from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
+from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.preemption.units import pods_alone, pods_and_groups
+from reprieve.preemption.units import GroupUnits, Units, pods_alone
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.queue import Backoff
@@ -77,14 +78,13 @@ def pace_of(configured: config.Configuration) -> tuple[float, int]:
 def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEFAULT_GATES) -> Policy:
     """What a configured profile means for preemption."""
     args = configured.args.reprieve
-    as_upstream = args.policy is Preset.UPSTREAM
     resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
     searches = SearchMode(args.search)
     if searches is SearchMode.LEAST_DISTURBANCE and not by_group:
         searches = SearchMode.PRIORITY_CEILING  # it is for groups
     return Policy(
-        units=partial(pods_and_groups, members_rank_as_groups=as_upstream) if by_group else pods_alone,
+        units=_units_of(args) if by_group else pods_alone,
         rules=_rules_of(args, gates),
         search=searches,
         accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
@@ -97,6 +97,14 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         lost_work_cap=args.lost_work_cap,
         patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
         resizes=_resizes_of(args) if resizes else None,
+    )
+
+
+def _units_of(args: config_args.ReprieveArgs) -> Callable[[Snapshot], Units]:
+    named = {entry.priority_class: entry.namespaces for entry in args.preemption_priority_classes}
+    return GroupUnits(
+        as_upstream=args.policy is Preset.UPSTREAM,
+        permitted=PermittedClasses({name: frozenset(spaces) for name, spaces in named.items()}),
     )
 
 

@@ -18,6 +18,7 @@ import msgspec
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.readable_kinds import READABLE
 from reprieve.model.json import Json
+from reprieve.preemption.preemption_priority import ANNOTATION as PREEMPTION_PRIORITY_CLASS
 
 _NOTE = "names were replaced; the configuration, decisions and messages were left out"
 
@@ -174,10 +175,12 @@ class _Walker:
         return self.mapping(selector) if selector.keys() <= _SELECTOR else self.labels(selector)
 
     def annotations(self, annotations: Json) -> Json:
-        return {
-            name: text if name == _MIGRATED_PLUGINS or _PLAIN.fullmatch(text) else self.text(text, "value")
-            for name, text in annotations.items()
-        }
+        return {name: self._annotation(name, text) for name, text in annotations.items()}
+
+    def _annotation(self, name: str, text: str) -> str:
+        if name == PREEMPTION_PRIORITY_CLASS:
+            return self.priority_class(text)
+        return text if name == _MIGRATED_PLUGINS or _PLAIN.fullmatch(text) else self.text(text, "value")
 
     def fields_of_nodes(self, terms: list[Json]) -> list[Json]:
         """metadata.name is the only field that there is."""

@@ -45,7 +45,7 @@ class ExposedPod:
     name: str
     uid: str
     node: str
-    priority: int  # of its unit
+    priority: int  # of its unit, as a victim
     priority_class: str
     unit: str  # "Pod", or the group that is evicted as a whole
     unit_pods: int
@@ -55,6 +55,8 @@ class ExposedPod:
     budgets: tuple[BudgetCharge, ...]
     held_by_budget: bool
     open_from: float | None
+    own_priority: int | None = None  # with which it was scheduled, where that is another
+    named_class: str = ""  # that its group names for preemption
 
     @property
     def lowest(self) -> int | None:
@@ -173,6 +175,8 @@ def _exposed(
             budgets=one.budgets,
             held_by_budget=one.held_by_budget,
             open_from=None if at_priority is None else _open_from(steps, at_priority),
+            own_priority=one.own_priority,
+            named_class=one.named_class,
         )
 
 

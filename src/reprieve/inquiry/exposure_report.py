@@ -10,7 +10,9 @@ from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.workloads import shown_workload
 from reprieve.preemption.exposure import BudgetCharge, Protection
+from reprieve.report.decisions import own_priority_json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
+from reprieve.scheduler.decision import priority_text
 
 API_VERSION = "reprieve.dev/v1alpha1"
 
@@ -51,7 +53,7 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
     cells = {"NAMESPACE": pod.namespace} if namespaces else {}
     cells |= {
         "POD": pod.name,
-        "PRIORITY": str(pod.priority),
+        "PRIORITY": priority_text(pod.priority, pod.own_priority),
         "PREEMPTABLE FROM": _priority(pod.lowest),
         "BY CLASSES": listed(pod.preemptors, _SHOWN) or _NONE,
         "PROTECTED": _protected(pod, report.at),
@@ -61,7 +63,8 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
     if report.at_priority is not None:
         cells[f"BY {report.at_priority}"] = _since(pod.open_from, report.at)
     if wide:
-        protectors = dict.fromkeys(name for one in pod.protections for name in _protectors(one))
+        named = [f"{pod.named_class} (preemption priority)"] if pod.named_class else []
+        protectors = dict.fromkeys([*named, *(name for one in pod.protections for name in _protectors(one))])
         cells |= {"PROTECTED BY": ", ".join(protectors) or _NONE, "CLASS": pod.priority_class or _NONE}
         cells |= {"NODE": pod.node, "UID": pod.uid or _NONE}
     return cells
@@ -181,6 +184,8 @@ def _pod_json(pod: ExposedPod) -> Json:
         "uid": pod.uid,
         "node": pod.node,
         "priority": pod.priority,
+        **own_priority_json(pod.own_priority),
+        **({"preemptionPriorityClass": pod.named_class} if pod.named_class else {}),
         "priorityClass": pod.priority_class or None,
         "unit": pod.unit,
         "unitPods": pod.unit_pods,

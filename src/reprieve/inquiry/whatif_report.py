@@ -15,7 +15,7 @@ from reprieve.inquiry.whatif import (
 )
 from reprieve.model.formatting import amount, writable
 from reprieve.model.json import Json
-from reprieve.report.decisions import loser_quality_json, quality_json
+from reprieve.report.decisions import loser_quality_json, own_priority_json, quality_json
 from reprieve.scheduler.decision import Because, Exceeded, Miss, Spared, Victim
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -95,6 +95,7 @@ def _victim_json(victim: Victim, controller: str | None) -> Json:
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
+        **own_priority_json(victim.own_priority),
         "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit,
         "controller": controller,
         "breaksBudget": victim.budgets[0] if victim.budgets else None,
@@ -107,8 +108,9 @@ def _budget_json(budget: Exceeded) -> Json:
 
 
 def _spared_json(spared: Spared) -> Json:
+    priorities = {"priority": spared.priority, **own_priority_json(spared.own_priority)}
     because = _because_json(spared.because)
-    return {"unit": spared.unit, "pods": spared.pods, "priority": spared.priority, "because": because}
+    return {"unit": spared.unit, "pods": spared.pods, **priorities, "because": because}
 
 
 def _node_json(node: NodeVerdict) -> Json:

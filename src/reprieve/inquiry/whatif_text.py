@@ -13,7 +13,7 @@ from reprieve.inquiry.whatif_refusals import cannot_fit
 from reprieve.model.formatting import counted, listed
 from reprieve.report.decisions import QUALITY_HEADER, quality_cells, quality_sentences
 from reprieve.report.text_layout import LineStyle, TextLine
-from reprieve.scheduler.decision import Exceeded, Spared, Victim
+from reprieve.scheduler.decision import Exceeded, Spared, Victim, priority_text
 
 _MOST_ROWS = 20  # of a table
 _UNITS_NAMED = 3  # of a plan that lost
@@ -243,7 +243,8 @@ def _afterwards(report: WhatIfReport) -> Iterator[Sentence]:
 def _victim_row(victim: Victim) -> list[str]:
     alone = victim.unit.startswith("Pod/")
     together = "-" if alone else victim.unit
-    return [pod_name(victim.pod), victim.node, str(victim.priority), together, victim.because.text]
+    priority = priority_text(victim.priority, victim.own_priority)
+    return [pod_name(victim.pod), victim.node, priority, together, victim.because.text]
 
 
 def _budget_text(budget: Exceeded) -> str:
@@ -255,7 +256,8 @@ def _budget_text(budget: Exceeded) -> str:
 
 
 def _spared_row(spared: Spared) -> list[str]:
-    return [spared.unit, str(spared.pods), str(spared.priority), spared.because.text]
+    priority = priority_text(spared.priority, spared.own_priority)
+    return [spared.unit, str(spared.pods), priority, spared.because.text]
 
 
 # --- what was not chosen -------------------------------------------------------------------------

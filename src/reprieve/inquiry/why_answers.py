@@ -3,11 +3,12 @@
 A pod that runs and one of the same name that was preempted before are told apart by their UIDs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.inquiry.limit_statements import limit_statements
 from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with, nearest_hint
+from reprieve.inquiry.preemption_priority_statements import preemption_priority_statements
 from reprieve.inquiry.seen_events import PREEMPTED
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import (
@@ -97,7 +98,12 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
     found = _why_gone(by_name, evidence) or _running(
         target, f"running on {pod.spec.node_name}", evidence, WhyState.RUNNING
     )
-    return replace(found, statements=(*found.statements, *limit_statements(pod, evidence, asking)))
+    return replace(found, statements=(*found.statements, *_protected(pod, evidence, asking)))
+
+
+def _protected(pod: Pod, evidence: Evidence, asking: Asking) -> Iterator[Statement]:
+    yield from preemption_priority_statements(pod, evidence, asking)
+    yield from limit_statements(pod, evidence, asking)
 
 
 def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
@@ -141,8 +147,8 @@ def _why_group(
     found = found or _why_tree_gone(target, evidence)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
     found = found or _running(target, text, evidence, WhyState.RUNNING)
-    limits = limit_statements(members[0], evidence, asking) if members else ()
-    return replace(found, statements=(*found.statements, *limits))
+    protected = _protected(members[0], evidence, asking) if members else ()
+    return replace(found, statements=(*found.statements, *protected))
 
 
 def _why_gone(target: Target, evidence: Evidence) -> WhyReport | None:

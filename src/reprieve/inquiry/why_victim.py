@@ -19,7 +19,7 @@ from reprieve.model.objects import Pod
 from reprieve.preemption.search import CLUSTER
 from reprieve.report.decisions import quality_sentences, shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
-from reprieve.scheduler.decision import Decision, Preemption, Victim
+from reprieve.scheduler.decision import Decision, Preemption, Victim, priority_text
 from reprieve.scheduler.targets import group_target, pod_target
 
 MARK, _BY_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
@@ -77,7 +77,8 @@ def _preemptor(decision: Decision, victim: Victim) -> str:
     pods = f", {counted(decision.pods, 'pod')}" if decision.pods > 1 else ""
     alone = victim.unit.startswith("Pod/")
     whose = "the victim's is" if alone else f"that of {shown_unit(victim.unit)} is"
-    priorities = f"Its priority is {decision.priority}, {whose} {victim.priority}."
+    own = f" as a victim, and {victim.own_priority} otherwise" if victim.own_priority is not None else ""
+    priorities = f"Its priority is {decision.priority}, {whose} {victim.priority}{own}."
     return f"{shown(decision.demand)}{pods}{grows}. {priorities}"
 
 
@@ -112,7 +113,8 @@ def _rule(room: Preemption) -> tuple[str, str]:
 
 def _spared(room: Preemption) -> str:
     units = [
-        f"{shown_unit(one.unit)} (priority {one.priority}): {one.because.text}"
+        f"{shown_unit(one.unit)} (priority {priority_text(one.priority, one.own_priority)}): "
+        f"{one.because.text}"
         for one in room.spared[:_SPARED_SHOWN]
     ]
     more = room.units_spared - len(units)

@@ -26,9 +26,10 @@ class GroupColumns:
     keys: Sequence[GroupKey | None]  # [key] what was asked about; it may have grown since
     known: Mask  # [key]
     priority: Ints  # [key] of the outermost group
+    outermost: tuple[Group | None, ...]  # [key] itself, where it is known
     whole: Ints  # [key] which whole its pods belong to, or -1
     names: tuple[str, ...]  # [whole] with its kind
-    priority_of_whole: Ints  # [whole]
+    first: Ints  # [whole] the first key whose pods belong to it
     is_composite: Mask  # [whole]
 
 
@@ -127,27 +128,28 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
     size = len(keys)
     known, priority, whole = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.full(size, -1)
     wholes: dict[str, int] = {}
-    priorities, composite = list[int](), list[bool]()
+    first, composite, outermost = list[int](), list[bool](), list[Group | None]()
     for code, key in enumerate(keys):
         around = [*groups.chain(key)] if key is not None else []
+        outermost.append(around[-1][1] if around else None)
         if not around:
             continue
-        outermost = around[-1][1].spec.priority or 0
-        known[code], priority[code] = True, outermost
+        known[code], priority[code] = True, around[-1][1].spec.priority or 0
         for name, group in reversed(around):
             if group.spec.disrupted_whole:
                 whole[code] = wholes.setdefault(name, len(wholes))
-                if whole[code] == len(priorities):
-                    priorities.append(outermost)
+                if whole[code] == len(first):
+                    first.append(code)
                     composite.append(isinstance(group, CompositePodGroup))
                 break
     return GroupColumns(
         keys,
         known,
         priority,
+        tuple(outermost),
         whole,
         tuple(wholes),
-        np.array(priorities, np.int64),
+        np.array(first, np.int64),
         np.array(composite, np.bool_),
     )
 

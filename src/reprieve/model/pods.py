@@ -9,6 +9,7 @@ import numpy as np
 from reprieve.model.budget_selection import BudgetSelection, LabelSet
 from reprieve.model.budgets import Budget
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
+from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.holders import Holders, holders
 from reprieve.model.matching_terms import Carriers, MatchingTerms, SelectingTerms, keys_looked_at, selecting
@@ -42,6 +43,7 @@ class Pods:
     static: Mask  # static pods: deleting one deletes its mirror pod only, and the kubelet keeps it running
     classes: Column[str]  # priority classes, by name
     groups: Column[GroupKey | None]
+    costs: Column[MemberCost]
     ports: Relation[HostPort]
     affinity: Relation[PodTerm]
     anti_affinity: Relation[PodTerm]
@@ -155,6 +157,7 @@ class Pods:
             static=sealed(self.static.copy()),
             classes=self.classes.copy(),
             groups=self.groups.copy(),
+            costs=self.costs.copy(),
             ports=self.ports.copy(),
             affinity=self.affinity.copy(),
             anti_affinity=self.anti_affinity.copy(),
@@ -194,6 +197,7 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         scheduled=sealed(np.fromiter((scheduled_at(p.pod) for p in pods), np.float64)),
         classes=Column.of((p.pod.spec.priority_class_name for p in pods), first=("",)),
         groups=Column.of((group_key(p.pod) for p in pods), first=(None,)),
+        costs=Column.of(map(member_cost, metas), first=(NO_COST,)),
         terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
         static=sealed(np.fromiter(map(is_static, metas), np.bool_)),
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),

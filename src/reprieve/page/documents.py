@@ -16,7 +16,7 @@ from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of
-from reprieve.report.decisions import decision_lines
+from reprieve.report.decisions import decision_lines, own_priority_json
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.decision import Decision, Loser, Outcome, PlanQuality, Preemption, Spared, Victim
@@ -294,6 +294,7 @@ def _victim(victim: Victim, picture: Picture) -> Json:
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
+        **own_priority_json(victim.own_priority),
         "group": None if alone else victim.unit.partition("/")[2] or None,
         "state": now.state if now is not None and now.uid == victim.pod.uid else None,
         "budgets": list(victim.budgets),

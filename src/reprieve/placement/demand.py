@@ -126,7 +126,7 @@ class Demand:
     # For each pod a node to be tried before all others, or NOWHERE; empty if there is none for any.
     nominated: tuple[int, ...] = ()
     alone: bool = False  # its pod needs room for itself, also if it is in a group
-    spares_gangs: bool = False  # of plans, those that leave no gang with too few pods come first
+    spares_gangs: bool = False  # gangs are to keep the pods they need, in any search, also if they go whole
     until: float | None = None  # room that comes later is of no use
     effort: Effort = NO_EFFORT  # what searches for it may spend; nothing: the order of its pods is fixed
     # The groups that its pods are in, if it is a tree of groups. Then ``needed`` is the least number of pods

@@ -71,6 +71,10 @@ class Accounts:
                 charged[i] = charged.get(i, 0) + pods
         return charged
 
+    @property
+    def width(self) -> int:
+        return len(self.budgets)
+
     def counted(self, pods: Sequence[int] | Ints) -> dict[int, int]:
         """The same for pods (rows)."""
         if not self:
@@ -135,12 +139,30 @@ def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
     return replace(view, budgets=tuple(budgets))
 
 
+class Charging(Protocol):
+    """What evictions are charged to: budgets, or gangs that can lose so many pods."""
+
+    @property
+    def width(self) -> int:
+        """How many there are."""
+
+    @property
+    def pods(self) -> Ints:
+        """Rows in order, one for each that the pod is charged to."""
+
+    @property
+    def paying(self) -> Ints:
+        """And which that is."""
+
+    def allowances(self) -> Ints: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitShares:
-    """With how many pods of which units budgets are charged, unit by unit."""
+    """With how many pods of which units budgets, or gangs, are charged, unit by unit."""
 
-    accounts: Accounts
-    unit: Ints  # in order, one for each budget that the unit is charged to
+    accounts: Charging
+    unit: Ints  # in order, one for each account that the unit is charged to
     paying: Ints
     pods: Ints
     units: int  # how many there are
@@ -156,8 +178,8 @@ class UnitShares:
         return mask
 
 
-def shares_of(units: Units, accounts: Accounts) -> UnitShares:
-    unit, width = units.of_pod[accounts.pods], len(accounts.budgets)
+def shares_of(units: Units, accounts: Charging) -> UnitShares:
+    unit, width = units.of_pod[accounts.pods], accounts.width
     running = unit != NOWHERE
     unit, paying = unit[running], accounts.paying[running]
     if not units.group_names:  # every unit is a pod, and these are in order

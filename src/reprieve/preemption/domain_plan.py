@@ -6,7 +6,6 @@ plans wins, is not known here.
 
 import math
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,7 +25,6 @@ from reprieve.preemption.budgets import (
     InOrder,
     Joint,
 )
-from reprieve.preemption.gangs import spare_pods, starved
 from reprieve.preemption.least_disturbance.cascade import cascades
 from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
 from reprieve.preemption.least_disturbance.deferral import Deferral
@@ -104,8 +102,9 @@ class Planning:
     def by_ceiling(self, placement: Placement) -> Plan:
         plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
+        ends_gangs = plan.starved > 0
         plan = self.or_as_the_rival(plan, placement)
-        plan = self.kinder_to_gangs(plan, placement) if plan.starved else plan
+        plan = self.kinder_to_gangs(plan, placement) if ends_gangs or plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
@@ -298,31 +297,39 @@ class Planning:
     def kinder_to_gangs(self, plan: Plan, placement: Placement) -> Plan:
         """Other units may do just as well, and leave no gang with too few pods.
 
-        Pods that gangs need are put back before all others: in the order of importance, and the smallest
-        first, for a large pod may leave no room for another that its gang needs as much.
+        Pods that gangs need are put back before all others: in the order of importance, and if gangs still
+        have too few, the smallest first, for a large pod may leave no room for another that is needed, too.
         """
         requests = self.question.view.pods.requests
-        by_size = sorted(self.local, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
-        for order in (self.local, by_size):
-            left = self._not_needed_by_gangs(placement, order)
+        near = self._in_the_way(placement)
+        for by_size in (False, True):
+            if by_size:
+                near = sorted(near, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
+            left = self._not_needed_by_gangs(placement, near)
             if self.question.policy.search is SearchMode.UPSTREAM:
                 other = self.spare(placement, left)
             else:
                 other = self.below_ceiling(placement, left)
             plan = min(plan, other, key=self._rank)
+            if not other.starved:
+                break
         return plan
 
-    def _not_needed_by_gangs(self, placement: Placement, order: Iterable[Unit]) -> list[Unit]:
+    def _in_the_way(self, placement: Placement) -> Sequence[Unit]:
+        """The units that may have to go: all others can stay, whatever the demand needs."""
+        if not counts_room(self.question.demand):
+            return self.local
+        near = self.takeable.units.with_any(self._used(placement) | self.takeable.matter).tolist()
+        return [unit for unit in self.local if near[unit.number]]
+
+    def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> list[Unit]:
         """The units without those that can stay so that gangs keep as many pods as they need."""
-        view, test, kept = self.question.view, self._trial(placement, self.local), set[int]()
-        pods = [pod for unit in self.local for pod in unit.pods]
-        spare, going = spare_pods(view, pods), Counter(view.pods.groups[pod] for pod in pods)
+        gangs, test, kept = self.takeable.gangs, self._trial(placement, self.local), set[int]()
+        tally = gangs.tally(order) if gangs is not None else None
         for unit in order:
-            members = Counter(view.pods.groups[pod] for pod in unit.pods)
-            needed = any(gang in spare and going[gang] > spare[gang] for gang in members if gang is not None)
-            if needed and test.put_back(unit):
+            if tally is not None and tally.needs(unit) and test.put_back(unit):
                 kept.add(unit.number)
-                going.subtract(members)
+                tally.stays(unit)
         return [unit for unit in self.local if unit.number not in kept]
 
     def or_elsewhere(self, plan: Plan) -> Plan:
@@ -382,12 +389,6 @@ class Planning:
                 price[node] += len(unit.pods) / len(there)
         return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
 
-    def _starved(self, victims: Iterable[Unit]) -> int:
-        """Gangs that the plan leaves with too few pods, if that counts for the demand."""
-        if not self.question.demand.spares_gangs:
-            return 0
-        return len(list(starved(self.question.view, (pod for unit in victims for pod in unit.pods))))
-
     def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
         """The lowest priority such that the demand fits with no unit above it gone."""
         ceilings = sorted({unit.priority for unit in left})
@@ -436,7 +437,7 @@ class Planning:
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
-            starved=self._starved(victims),
+            starved=self.takeable.gangs.starved(victims) if self.takeable.gangs is not None else 0,
         )
 
     def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
@@ -447,12 +448,18 @@ class Planning:
         question, units = self.question, self.takeable.units
         if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
             return taken
-        used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-        used[[node for node in placement.nodes if node != NOWHERE]] = True
-        pods = used[question.view.where] | self.takeable.matter
+        pods = self._used(placement) | self.takeable.matter
         pods[self.takeable.accounts.pods] = True
         at_risk = units.with_any(pods).tolist()
         return [unit for unit in taken if at_risk[unit.number]]
+
+    def _used(self, placement: Placement) -> Mask:
+        """[pod] whether it runs on a node in use."""
+        view = self.question.view
+        used = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for nowhere
+        used[[node for node in placement.nodes if node != NOWHERE]] = True
+        on_used: Mask = used[view.where]
+        return on_used
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:

@@ -16,6 +16,7 @@ from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.eligibility import tolerating
 from reprieve.preemption.eviction_limit import limited_ends
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.preemption_priority import ANNOTATION
 from reprieve.preemption.toleration import protectors, tolerated_ends, toleration_of
 from reprieve.preemption.units import Unit, Units
 
@@ -61,10 +62,12 @@ class Exposure:
     pod: int  # row
     unit: str  # the unit that it belongs to
     unit_pods: int  # how many pods are evicted together
-    priority: int  # of the unit
+    priority: int  # of the unit, as a victim
     protections: tuple[Protection, ...]  # the highest minimum first, each later than the one before
     budgets: tuple[BudgetCharge, ...] = ()  # that select pods of the unit
     held_by_budget: bool = False  # the policy exceeds no budget, and this eviction would exceed one
+    own_priority: int | None = None  # with which it was scheduled, where that is another
+    named_class: str = ""  # that its group names for preemption, and that makes the difference
 
     def least_preemptors(self, now: float) -> tuple[LeastPreemptor, ...]:
         """The lowest priority that may preempt it now, and after each protection that ends."""
@@ -92,8 +95,24 @@ def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
         protections = tuple(_protections(units, unit, thresholds, now))
         charges = tuple(_charges(paying, unit))
         held = policy.breaks_no_budget and any(charge.is_exceeded for charge in charges)
+        named = _named_class(view, unit) if unit.scheduling is not None else ""
         for pod in unit.pods:
-            yield Exposure(pod, unit.name, len(unit.pods), unit.priority, protections, charges, held)
+            yield Exposure(
+                pod=pod,
+                unit=unit.name,
+                unit_pods=len(unit.pods),
+                priority=unit.priority,
+                protections=protections,
+                budgets=charges,
+                held_by_budget=held,
+                own_priority=unit.scheduling,
+                named_class=named,
+            )
+
+
+def _named_class(view: Snapshot, unit: Unit) -> str:
+    around = view.groups.root(view.pods.groups[unit.pods[0]])
+    return "" if around is None else around.metadata.annotations.get(ANNOTATION, "")
 
 
 def _charges(paying: Accounts, unit: Unit) -> Iterator[BudgetCharge]:

@@ -1,30 +1,83 @@
-"""Which gangs would have fewer pods left than they need."""
+"""Which gangs would have fewer pods left than they need, and how many pods can each of them lose?"""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from reprieve.model.groups import GroupKey
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.preemption.units import Unit
+
+_UNLIMITED = np.iinfo(np.int64).max
 
 
-def starved(view: Snapshot, going: Iterable[int]) -> Iterator[GroupKey]:
-    """Gangs that have as many pods as they need, and no longer have when these pods (rows) are gone."""
-    rows = list(going)
-    leaving = Counter(view.pods.groups[row] for row in rows)
-    return (gang for gang, spare in spare_pods(view, rows).items() if leaving[gang] > spare)
+@dataclass(frozen=True, slots=True, eq=False)
+class GangSlack:
+    """Gangs that have as many pods as they need, by numbers. The last number stands for none."""
+
+    of_pod: Ints  # [pod]
+    spare: Ints  # [gang] how many of its pods can go before too few are left
+
+    def __len__(self) -> int:
+        return len(self.spare) - 1
+
+    def starved(self, victims: Iterable[Unit]) -> int:
+        """How many gangs have too few pods left without these units."""
+        rows = [pod for unit in victims for pod in unit.pods]
+        return int((self._leaving(rows) > self.spare).sum()) if rows else 0
+
+    def _leaving(self, rows: Sequence[int]) -> Ints:
+        return np.bincount(self.of_pod[rows], minlength=len(self.spare))
+
+    def tally(self, units: Iterable[Unit]) -> "GangTally":
+        """If all of these units went."""
+        return GangTally(self, self._leaving([pod for unit in units for pod in unit.pods]))
+
+    # --- as accounts that evictions are charged to ---
+
+    @property
+    def width(self) -> int:
+        return len(self)
+
+    @property
+    def pods(self) -> Ints:
+        return np.flatnonzero(self.of_pod != len(self))
+
+    @property
+    def paying(self) -> Ints:
+        return self.of_pod[self.pods]
+
+    def allowances(self) -> Ints:
+        return self.spare[:-1]
 
 
-def spare_pods(view: Snapshot, rows: Iterable[int]) -> dict[GroupKey, int]:
-    """The gangs of these pods that have as many pods as they need, and how many more each has."""
-    groups, found = view.pods.groups, dict[GroupKey, int]()
-    for code in np.unique(groups.codes[list(rows)]).tolist():
+class GangTally:
+    """How many pods leave each gang, while units are put back."""
+
+    def __init__(self, gangs: GangSlack, leaving: Ints) -> None:
+        self._gangs, self._leaving = gangs, leaving
+
+    def needs(self, unit: Unit) -> bool:
+        """Whether one of its gangs has too few pods, unless this unit or others come back."""
+        of_unit = self._gangs.of_pod[list(unit.pods)]
+        return bool((self._leaving[of_unit] > self._gangs.spare[of_unit]).any())
+
+    def stays(self, unit: Unit) -> None:
+        np.subtract.at(self._leaving, self._gangs.of_pod[list(unit.pods)], 1)
+
+
+def gang_slack(view: Snapshot, pods: Mask) -> GangSlack:
+    """Of the gangs of these pods."""
+    groups = view.pods.groups
+    running = np.bincount(groups.codes[view.where != NOWHERE], minlength=len(groups.things))
+    number_of, spare = np.full(len(groups.things), NOWHERE), list[int]()
+    for code in np.unique(groups.codes[pods]).tolist():
         key = groups.things[code]
         group = view.groups.pod_groups.get(key) if key is not None else None
-        if key is None or group is None or group.spec.gang is None:
-            continue
-        running = int(((groups.codes == code) & (view.where != NOWHERE)).sum())
-        if running >= group.spec.gang.min_count:
-            found[key] = running - group.spec.gang.min_count
-    return found
+        if group is not None and group.spec.gang is not None and running[code] >= group.spec.gang.min_count:
+            number_of[code] = len(spare)
+            spare.append(int(running[code]) - group.spec.gang.min_count)
+    of_pod = number_of[groups.codes]
+    counted = pods & (of_pod != NOWHERE)
+    return GangSlack(np.where(counted, of_pod, len(spare)), np.array([*spare, _UNLIMITED], np.int64))

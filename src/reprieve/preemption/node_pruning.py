@@ -16,7 +16,7 @@ import numpy as np
 
 from reprieve.model.columns import Column, Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.demand import Ask, Constraint
@@ -25,6 +25,7 @@ from reprieve.placement.spread_rules import rules_of
 from reprieve.preemption.budgets import Accounts, UnitShares, shares_of
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
+    Needed,
     NodeOutcome,
     differ,
     first_to_last,
@@ -32,12 +33,14 @@ from reprieve.preemption.node_reprieve import (
     reprieved,
     reprieved_in_turn,
     slots_of,
+    smallest_first,
+    starving,
 )
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Takeable
 from reprieve.preemption.ranking import OFFSET, Candidates, Criterion, Rank, fewest_budgets_broken, rank
-from reprieve.preemption.tenants import Tenants, asked, charges_of, tenants_on
+from reprieve.preemption.tenants import TenantCharges, Tenants, asked, charges_of, tenants_on
 from reprieve.preemption.units import Units
 
 UNKNOWN: Rank = ()  # less than the rank of any plan
@@ -62,6 +65,7 @@ class Ground:
     is_clear: Mask  # [node of the cluster] nor anything else but that certain pods there are gone
     shares: UnitShares
     their_shares: UnitShares  # as kube-scheduler reads budgets
+    gangs: UnitShares | None  # what units are to gangs that should keep the pods they need; None: to none
 
     def on(self, chosen: Mask) -> "Ground":
         return replace(self, tenants=self.tenants.on(chosen), left=self.left[:, chosen])
@@ -168,7 +172,7 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
     units = ground.takeable.units.made(tenants.unit[table[there]])
     ends = np.cumsum(there.sum(axis=1)).tolist()
     found: dict[int, list[Plan]] = {row: [] for row in rows}
-    for outcome in seen.outcomes:
+    for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
         at = np.searchsorted(outcome.nodes, places)
         is_known = np.isin(places, outcome.nodes)
         gone = np.zeros(there.shape, np.bool_)
@@ -186,6 +190,7 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
                 broken=int(outcome.broken[at[number]]),
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
+                starved=int(part.starved[at[number]]),
             )
             found[rows[number]].append(plan)
     ranking = question.policy.ranking
@@ -221,7 +226,7 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
     blocking = _blocking(ask, demand.constraints)
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
-    shares, rival = shares_of(units, takeable.accounts), takeable.rival
+    shares, rival, gangs = shares_of(units, takeable.accounts), takeable.rival, takeable.gangs
     is_same = rival is None or rival.accounts is takeable.accounts
     return Ground(
         question,
@@ -232,17 +237,18 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
         is_clear=~unclear,
         shares=shares,
         their_shares=shares if rival is None or is_same else shares_of(units, rival.accounts),
+        gangs=shares_of(units, gangs) if gangs is not None else None,
     )
 
 
 def outlook(ground: Ground) -> Outlook:
-    tenants, units, is_clear = ground.tenants, ground.takeable.units, ground.is_clear[ground.tenants.nodes]
-    clear = ground if is_clear.all() else ground.on(is_clear)
+    tenants, is_clear = ground.tenants, ground.is_clear[ground.tenants.nodes]
+    clear = _Clear.of(ground if is_clear.all() else ground.on(is_clear))
     outcomes = _outcomes(clear)
     known = clear.tenants.nodes[outcomes[0].nodes]
     is_known = _mask(known, len(ground.by_room))[tenants.nodes]
     return Outlook(
-        exact=tuple(_exact(clear.tenants, units, outcome) for outcome in outcomes),
+        exact=tuple(map(clear.candidates, outcomes)),
         bounded=_NONE if is_known.all() else _bounded(ground.on(~is_known)),
         tenants=clear.tenants,
         outcomes=outcomes,
@@ -296,29 +302,117 @@ def _is_one_node_each(label: Column[str | None]) -> bool:
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _outcomes(ground: Ground) -> tuple[NodeOutcome, ...]:
-    """Which tenants are reprieved by our own order; and by kube-scheduler's, where that is another."""
-    question, takeable, tenants, left = ground.question, ground.takeable, ground.tenants, ground.left
-    units, policy, rival = takeable.units, question.policy, takeable.rival
-    charges = charges_of(tenants, ground.shares)
-    ours = reprieved(tenants, charges, left, units.priority[tenants.units])
-    otherwise = _ranked_otherwise(tenants, takeable)
+def _outcomes(clear: "_Clear") -> tuple[NodeOutcome, ...]:
+    """Which tenants are reprieved by our own order; by kube-scheduler's, where that is another; and by orders
+    that spare gangs, where our own does not."""
+    question, tenants, charges, ours = clear.question, clear.tenants, clear.charges, clear.by_importance()
+    policy, otherwise = question.policy, _ranked_otherwise(tenants, clear.takeable)
     contested = charges.in_danger | otherwise
     is_known = ~charges.beyond & (not question.demand.spares_gangs)
     if policy.search is SearchMode.UPSTREAM:
         return (ours.on(is_known & ~contested).without_ceiling(),)
     if policy.budgets is BudgetCounting.UPSTREAM:
         is_known &= ~contested
-    if rival is None or not (is_known & contested).any():
-        return (ours.on(is_known),)
-    theirs = charges_of(tenants, ground.their_shares)
-    is_known &= ~contested | ~(theirs.beyond | _charged_twice(tenants, units, rival.accounts))
-    place = slots_of(tenants)
-    if otherwise.any():
-        place = rival.units.places(tenants.units.ravel()).reshape(place.shape)
-    order = first_to_last_in_order(tenants, theirs, place)
-    tried = is_known & contested & differ(tenants, order, first_to_last(tenants, charges))
-    return ours.on(is_known), reprieved_in_turn(tenants, charges, left, order).on(tried)
+    is_known, theirs = clear.as_the_rival(is_known, contested, otherwise)
+    if clear.gangs is None:
+        return ours.on(is_known), *theirs
+    ends_gangs = clear.starved(ours) > 0
+    for other in theirs:
+        # A plan that is kinder to gangs is looked for if one of theirs wins and ends some; here, it may lose.
+        worse = other.nodes[clear.starved(other) > 0]
+        is_known = is_known & (ends_gangs | ~_mask(worse, len(tenants.nodes)))
+    theirs = tuple(other.on(is_known[other.nodes]) for other in theirs)
+    return ours.on(is_known), *theirs, *clear.sparing_gangs(clear.gangs, is_known & ends_gangs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clear:
+    """Nodes where nothing but room, ports, budgets and gangs matters."""
+
+    ground: Ground
+    charges: TenantCharges
+    gangs: TenantCharges | None
+
+    @classmethod
+    def of(cls, ground: Ground) -> "_Clear":
+        gangs = charges_of(ground.tenants, ground.gangs) if ground.gangs is not None else None
+        return cls(ground, charges_of(ground.tenants, ground.shares), gangs)
+
+    @property
+    def question(self) -> Question:
+        return self.ground.question
+
+    @property
+    def takeable(self) -> Takeable:
+        return self.ground.takeable
+
+    @property
+    def tenants(self) -> Tenants:
+        return self.ground.tenants
+
+    def by_importance(self, needed: Needed | None = None) -> NodeOutcome:
+        priority = self.takeable.units.priority[self.tenants.units]
+        return reprieved(self.tenants, self.charges, self.ground.left, priority, needed)
+
+    def starved(self, outcome: NodeOutcome) -> Ints:
+        """[node of the outcome] how many gangs have too few pods left."""
+        if self.gangs is None:
+            return np.zeros(len(outcome.nodes), np.int64)
+        return starving(self.tenants, self.gangs, outcome)
+
+    def as_the_rival(
+        self, is_known: Mask, contested: Mask, otherwise: Mask
+    ) -> tuple[Mask, tuple[NodeOutcome, ...]]:
+        """On which nodes plans are still known, and which tenants kube-scheduler's order reprieves there."""
+        tenants, rival = self.tenants, self.takeable.rival
+        if rival is None or not (is_known & contested).any():
+            return is_known, ()
+        theirs = charges_of(tenants, self.ground.their_shares)
+        unclear = theirs.beyond | _charged_twice(tenants, self.takeable.units, rival.accounts)
+        is_known = is_known & (~contested | ~unclear)
+        place = slots_of(tenants)
+        if otherwise.any():
+            place = rival.units.places(tenants.units.ravel()).reshape(place.shape)
+        order = first_to_last_in_order(tenants, theirs, place)
+        tried = is_known & contested & differ(tenants, order, first_to_last(tenants, self.charges))
+        return is_known, (reprieved_in_turn(tenants, self.charges, self.ground.left, order).on(tried),)
+
+    def sparing_gangs(self, gangs: TenantCharges, where: Mask) -> Iterator[NodeOutcome]:
+        """With the pods that gangs need put back first: the most important, or the smallest if that is not
+        enough for all gangs."""
+        tenants, order = self.tenants, slots_of(self.tenants)
+        for by_size in (False, True):
+            if not where.any():
+                return
+            order = smallest_first(tenants, _sizes(self.takeable.units)) if by_size else order
+            outcome = self.by_importance(Needed(gangs, order)).on(where)
+            yield outcome
+            where = _mask(outcome.nodes[self.starved(outcome) > 0], len(where))
+
+    def candidates(self, outcome: NodeOutcome) -> Candidates:
+        units, count = self.takeable.units, outcome.victims.sum(axis=0)
+        unit = self.tenants.units[:, outcome.nodes]
+        return Candidates(
+            nodes=self.tenants.nodes[outcome.nodes],
+            priority=units.priority[unit],
+            size=units.size[unit],
+            start=units.start[unit],
+            possible=outcome.victims,
+            certain=outcome.victims,
+            fewest=count,
+            ceiling=np.full(len(count), -np.inf),
+            within_budgets=count - outcome.broken,
+            cheaper=units.cheaper[unit],
+            cheaper_to_delete=units.cheaper_to_delete[unit],
+            starved=self.starved(outcome),
+        )
+
+
+def _sizes(units: Units) -> Ints:
+    """[resource, unit] what its pods request, wherever they are."""
+    running = np.flatnonzero(units.of_pod != NOWHERE)
+    requests = units.view.pods.requests[:, running]
+    return sums_by_node(requests, units.of_pod[running], len(units.priority))
 
 
 def _ranked_otherwise(tenants: Tenants, takeable: Takeable) -> Mask:
@@ -338,21 +432,6 @@ def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:
     return found
 
 
-def _exact(tenants: Tenants, units: Units, outcome: NodeOutcome) -> Candidates:
-    unit, count = tenants.units[:, outcome.nodes], outcome.victims.sum(axis=0)
-    return Candidates(
-        nodes=tenants.nodes[outcome.nodes],
-        priority=units.priority[unit],
-        size=units.size[unit],
-        start=units.start[unit],
-        possible=outcome.victims,
-        certain=outcome.victims,
-        fewest=count,
-        ceiling=np.full(len(count), -np.inf),
-        within_budgets=count - outcome.broken,
-    )
-
-
 _NONE = Candidates(
     nodes=np.zeros(0, np.int64),
     priority=np.zeros((0, 0), np.int64),
@@ -363,6 +442,9 @@ _NONE = Candidates(
     fewest=np.zeros(0, np.int64),
     ceiling=np.zeros(0, np.float64),
     within_budgets=np.zeros(0, np.int64),
+    cheaper=np.zeros((0, 0), np.int64),
+    cheaper_to_delete=np.zeros((0, 0), np.int64),
+    starved=np.zeros(0, np.int64),
 )
 
 
@@ -386,6 +468,9 @@ def _bounded(ground: Ground) -> Candidates:
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, _lowest(priority, there))),
         within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
+        cheaper=units.cheaper[unit],
+        cheaper_to_delete=units.cheaper_to_delete[unit],
+        starved=np.zeros(len(tenants.nodes), np.int64),
     )
 
 
@@ -409,6 +494,10 @@ def roughly_bounded(ground: Ground) -> Candidates:
         fewest=fewest,
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
         within_budgets=_roughly_within_budgets(ground, fewest, room, blocks) if ground.shares else fewest,
+        # Of no victim it is certain what it costs its group, nor whether its gang needs it.
+        cheaper=np.zeros(size, np.int64),
+        cheaper_to_delete=np.zeros(size, np.int64),
+        starved=np.zeros(len(tenants.nodes), np.int64),
     )
 
 

@@ -32,42 +32,58 @@ class NodeOutcome:
         return replace(self, ceiling=np.full(len(self.nodes), NO_CEILING))
 
 
+class _Meter:
+    """What accounts are charged with, while tenants are put back."""
+
+    def __init__(self, charges: TenantCharges) -> None:
+        self.charges, self.going = charges, charges.going.copy()
+
+    def is_exceeded(self, at: Ints) -> Mask:
+        """[node] whether one of these accounts is charged with more than it allows."""
+        exceeded: Mask = np.logical_or.reduce(self.going[at] > self.charges.allowed[at], axis=0)
+        return exceeded
+
+
 class _Reprieve:
     """All tenants are gone at first, and are put back slot by slot, where the demand still fits."""
 
     def __init__(self, tenants: Tenants, charges: TenantCharges, left: Ints) -> None:
         """``left``: [requested resource, node] if the demand came and no tenant went."""
-        self._charges, self._there = charges, tenants.there
+        self._budgets, self._there = _Meter(charges), tenants.there
         self._room = tenants.room[:, tenants.table] * self._there  # [requested resource, slot, node]
         self._blocks = tenants.blocks[tenants.table]
         self._left = left + self._room.sum(axis=1)
-        self._going = charges.going.copy()
         self._stays = np.zeros(tenants.table.shape, np.bool_)
 
     def put_back_breakers(self, order: Ints) -> None:
         """Those by which budgets are exceeded, as long as they are, in this order of slots."""
-        if (self._going > self._charges.allowed).any():
-            self._try(order, only_breakers=True)
+        if (self._budgets.going > self._budgets.charges.allowed).any():
+            self._try(order, self._budgets)
+
+    def put_back_needed(self, gangs: TenantCharges, order: Ints) -> None:
+        """Those that their gangs need, as long as these have too few pods, in this order of slots."""
+        self._try(order, _Meter(gangs))
 
     def put_back(self, order: Ints | None = None) -> None:
         """Whichever still fit, in this order of slots; None: the most important first."""
-        self._try(order, only_breakers=False)
+        self._try(order, None)
 
-    def _try(self, order: Ints | None, *, only_breakers: bool) -> None:
-        charges, may = self._charges, self._there & ~self._stays & ~self._blocks
-        room, account, pods, stays = self._room, charges.account, charges.pods, self._stays
+    def _try(self, order: Ints | None, only: _Meter | None) -> None:
+        """``only``: those that are charged to an account that is exceeded."""
+        may, room, stays = self._there & ~self._stays & ~self._blocks, self._room, self._stays
         if order is not None:
-            room, account, pods = (
-                np.take_along_axis(column, order[None], axis=1) for column in (room, account, pods)
-            )
+            room = np.take_along_axis(room, order[None], axis=1)
             stays, may = (np.take_along_axis(mask, order, axis=0) for mask in (stays, may))
-        for turn, at in enumerate(account.swapaxes(0, 1)):
+        meters = [self._budgets] if only is None or only is self._budgets else [self._budgets, only]
+        charged = [(meter, *_in_order(meter.charges, order)) for meter in meters]
+        for turn in range(len(may)):
             returns = may[turn] & (self._left >= room[:, turn]).all(axis=0)
-            if only_breakers:
-                returns &= np.logical_or.reduce(self._going[at] > charges.allowed[at], axis=0)
+            if only is not None:
+                returns &= only.is_exceeded(charged[-1][1][:, turn])
             self._left -= room[:, turn] * returns
-            if len(at):
-                self._going[at] -= pods[:, turn] * returns
+            for meter, account, pods in charged:
+                if len(account):
+                    meter.going[account[:, turn]] -= pods[:, turn] * returns
             stays[turn] |= returns
         if order is not None:
             np.put_along_axis(self._stays, order, stays, axis=0)
@@ -84,11 +100,9 @@ class _Reprieve:
         above = gone & (priority > ceiling)
         self._stays |= above
         self._left -= (self._room * above).sum(axis=1)
-        charges = self._charges
-        back = np.bincount(
-            charges.account[:, above].ravel(), charges.pods[:, above].ravel(), len(self._going)
-        )
-        self._going -= back.astype(np.int64)
+        charges, going = self._budgets.charges, self._budgets.going
+        back = np.bincount(charges.account[:, above].ravel(), charges.pods[:, above].ravel(), len(going))
+        going -= back.astype(np.int64)
         return ceiling
 
     @property
@@ -96,18 +110,35 @@ class _Reprieve:
         return self._there & ~self._stays
 
     def outcome(self, ceiling: Floats) -> NodeOutcome:
-        excess = np.maximum(self._going - self._charges.allowed, 0)
-        broken = np.bincount(self._charges.nodes, excess, len(ceiling)).astype(np.int64)
+        charges = self._budgets.charges
+        excess = np.maximum(self._budgets.going - charges.allowed, 0)
+        broken = np.bincount(charges.nodes, excess, len(ceiling)).astype(np.int64)
         return NodeOutcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
 
 
-def reprieved(tenants: Tenants, charges: TenantCharges, left: Ints, priority: Ints) -> NodeOutcome:
-    """Units that break budgets first, then all above a ceiling, and of the others whichever still fit."""
+def _in_order(charges: TenantCharges, order: Ints | None) -> tuple[Ints, Ints]:
+    """[charge, turn, node] accounts, and pods."""
+    if order is None:
+        return charges.account, charges.pods
+    account, pods = (np.take_along_axis(one, order[None], axis=1) for one in (charges.account, charges.pods))
+    return account, pods
+
+
+def reprieved(
+    tenants: Tenants, charges: TenantCharges, left: Ints, priority: Ints, needed: "Needed | None" = None
+) -> NodeOutcome:
+    """Units that break budgets first, then all above a ceiling, and of the others whichever still fit.
+
+    ``needed``: before all of them, those that gangs need.
+    """
     reprieve = _Reprieve(tenants, charges, left)
+    if needed is not None:
+        reprieve.put_back_needed(needed.gangs, needed.order)
+    there = reprieve.victims
     if not charges.in_danger.any():
         # Units in order of importance are the same: the ceiling is that of the first that does not fit.
         reprieve.put_back()
-        return reprieve.outcome(_highest(reprieve.victims, tenants.there, priority))
+        return reprieve.outcome(_highest(reprieve.victims, there, priority))
     harm = np.argsort(-charges.alone, axis=0, kind="stable")
     reprieve.put_back_breakers(harm)
     ceiling = reprieve.keep_above_ceiling(priority)
@@ -116,11 +147,18 @@ def reprieved(tenants: Tenants, charges: TenantCharges, left: Ints, priority: In
     return reprieve.outcome(ceiling)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Needed:
+    gangs: TenantCharges  # how many pods each of them can lose
+    order: Ints  # [turn, node] the slots in which pods that gangs need are put back
+
+
 def _highest(victims: Mask, there: Mask, priority: Ints) -> Floats:
-    """[node] the priority of its most important victim; if it has none, that of its last unit."""
+    """[node] the priority of its most important victim; if it has none, that of the last unit that could be
+    one."""
     highest = np.where(victims, priority, NO_CEILING).max(axis=0, initial=NO_CEILING)
     lowest = np.where(there, priority, np.inf).min(axis=0, initial=np.inf)
-    ceiling: Floats = np.where(victims.any(axis=0), highest, lowest)
+    ceiling: Floats = np.where(victims.any(axis=0) | ~there.any(axis=0), highest, lowest)
     return ceiling
 
 
@@ -134,6 +172,15 @@ def reprieved_in_turn(tenants: Tenants, charges: TenantCharges, left: Ints, orde
 def slots_of(tenants: Tenants) -> Ints:
     """[turn, node] the slots, the most important unit first."""
     return np.repeat(np.arange(len(tenants.table))[:, None], len(tenants.nodes), axis=1)
+
+
+def starving(tenants: Tenants, gangs: TenantCharges, outcome: NodeOutcome) -> Ints:
+    """[node of the outcome] how many gangs have too few pods left."""
+    account, pods = gangs.account[..., outcome.nodes], gangs.pods[..., outcome.nodes] * outcome.victims
+    going = np.bincount(account.ravel(), pods.ravel(), len(gangs.allowed))
+    starved = np.bincount(gangs.nodes, going > gangs.allowed, len(tenants.nodes))
+    counted: Ints = starved[outcome.nodes].astype(np.int64)
+    return counted
 
 
 # --- in which order ------------------------------------------------------------------------------
@@ -154,6 +201,15 @@ def first_to_last_in_order(tenants: Tenants, charges: TenantCharges, place: Ints
         breaks[slot, everywhere] = (pods > np.maximum(rest[account], 0)).any(axis=0)
         rest[account] -= pods
     return np.lexsort((place, ~breaks, ~tenants.there), axis=0)
+
+
+def smallest_first(tenants: Tenants, sizes: Ints) -> Ints:
+    """[turn, node] the slots by the size of their units, of equal ones the more important first.
+
+    ``sizes``: [resource, unit].
+    """
+    keys = [amounts[tenants.units] for amounts in sizes[::-1]]
+    return np.lexsort((slots_of(tenants), *keys, ~tenants.there), axis=0)
 
 
 def differ(tenants: Tenants, one: Ints, other: Ints) -> Mask:

@@ -56,7 +56,7 @@ class Plan:
     broken: int  # pods beyond what budgets allow
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
-    starved: int = 0  # gangs left with fewer pods than they need; only counted for a demand that spares gangs
+    starved: int = 0  # gangs left with fewer pods than they need, of those that count
     quality: Quality | None = None  # None: the search does not measure disturbance
 
     @property

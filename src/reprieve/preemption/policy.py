@@ -16,8 +16,9 @@ from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
+from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.ranking import RANKING, Criterion
-from reprieve.preemption.units import Units, pods_and_groups
+from reprieve.preemption.units import GroupUnits, Units, pods_and_groups
 
 
 class Resizes(Protocol):
@@ -81,6 +82,19 @@ class Policy:
     def eviction_limit(self) -> EvictionLimit | None:
         """How often a workload may be evicted before the rules protect it; None: as often as it happens."""
         return next((rule.limit for rule in self.rules if isinstance(rule, WithinLimit)), None)
+
+    @property
+    def permitted_classes(self) -> PermittedClasses | None:
+        """The classes that groups may name for their role as victims; None: no annotation is looked at."""
+        units = self.units if isinstance(self.units, GroupUnits) else None
+        if units is None or (units.as_upstream and not units.permitted.namespaces):
+            return None
+        return units.permitted
+
+    @property
+    def orders_members(self) -> bool:
+        """Whether annotations say which pods of a group go first."""
+        return isinstance(self.units, GroupUnits) and not self.units.as_upstream
 
 
 REPRIEVE = Policy()

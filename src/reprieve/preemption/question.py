@@ -9,6 +9,7 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.place import Survey
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.gangs import GangSlack
 from reprieve.preemption.least_disturbance.criteria import DISTURBANCE
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.ranking import Criterion
@@ -79,3 +80,4 @@ class Takeable:
     rival: Rival | None = None  # None where kube-scheduler would do the same
     # [unit] of some units, see ``least_disturbance.lost_work``; None: it does not count
     lost_work: Callable[[Mask], Ints] | None = None
+    gangs: GangSlack | None = None  # that should keep the pods they need; None: none of them counts

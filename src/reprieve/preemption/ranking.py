@@ -36,6 +36,9 @@ class Candidates:
     fewest: Ints  # [node] units
     ceiling: Floats  # [node] a victim has this priority or a higher one; minus infinity: unknown
     within_budgets: Ints  # [node] no more units than this can go without exceeding a budget
+    cheaper: Ints  # [slot, node] how many pods of its group cost less than the unit, see ``MemberOrder``
+    cheaper_to_delete: Ints  # [slot, node]
+    starved: Ints  # [node] so many gangs have too few pods left, or more
 
 
 Measure = Callable[[Plan], float | str]
@@ -102,8 +105,27 @@ def gangs_starved(plan: Plan) -> int:
     return plan.starved
 
 
-def _no_gangs(candidates: Candidates) -> Ints:
-    return np.zeros(len(candidates.nodes), np.int64)
+def _fewest_gangs(candidates: Candidates) -> Ints:
+    return candidates.starved
+
+
+def disruption_cost(plan: Plan) -> int:
+    """Of the victim that costs its group most: how many pods of the group that run cost less."""
+    return max((unit.cheaper for unit in plan.victims), default=0)
+
+
+def _lowest_disruption_cost(candidates: Candidates) -> Ints:
+    lowest: Ints = (candidates.cheaper * candidates.certain).max(axis=0, initial=0)
+    return lowest
+
+
+def deletion_cost(plan: Plan) -> int:
+    return max((unit.cheaper_to_delete for unit in plan.victims), default=0)
+
+
+def _lowest_deletion_cost(candidates: Candidates) -> Ints:
+    lowest: Ints = (candidates.cheaper_to_delete * candidates.certain).max(axis=0, initial=0)
+    return lowest
 
 
 def longest_run(plan: Plan) -> float:
@@ -147,7 +169,18 @@ RANKING: tuple[Criterion, ...] = (
         _lowest_highest_priority,
     ),
     Criterion(
-        "GangsBroken", "FewestGangsStarved", "fewest gangs left with too few pods", gangs_starved, _no_gangs
+        "GangsBroken",
+        "FewestGangsStarved",
+        "fewest gangs left with too few pods",
+        gangs_starved,
+        _fewest_gangs,
+    ),
+    Criterion(
+        "DisruptionCost",
+        "LowestDisruptionCost",
+        "victims that cost their groups least",
+        disruption_cost,
+        _lowest_disruption_cost,
     ),
     Criterion(
         "PrioritySum",
@@ -157,6 +190,13 @@ RANKING: tuple[Criterion, ...] = (
         _smallest_sum_of_priorities,
     ),
     Criterion("Pods", "FewestPods", "fewest pods disturbed", pods_disturbed, _fewest_pods),
+    Criterion(
+        "DeletionCost",
+        "LowestDeletionCost",
+        "victims with the lowest deletion cost in their groups",
+        deletion_cost,
+        _lowest_deletion_cost,
+    ),
     Criterion(
         "LatestStart", "LatestStart", "most important victims that started latest", longest_run, _shortest_run
     ),

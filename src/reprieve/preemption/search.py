@@ -14,10 +14,12 @@ import numpy as np
 
 from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
+from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.least_disturbance.cascade import cascades
 from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.lost_work import lost_work
@@ -118,7 +120,23 @@ def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
     if question.policy.breaks_no_budget:
         allowed = allowed & ~shares_of(units, accounts).unaffordable()
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts))
+    gangs = _gangs_that_count(question, units, allowed)
+    return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts), gangs=gangs)
+
+
+def _gangs_that_count(question: Question, units: Units, allowed: Mask) -> GangSlack | None:
+    """For a resize, all gangs but its own; otherwise those that are evicted pod by pod: of a whole group,
+    nothing is left that could need more."""
+    view, rows = question.view, np.arange(len(question.view.pods))
+    if not question.demand.spares_gangs and (
+        not units.minds_gangs or question.policy.search is SearchMode.UPSTREAM
+    ):
+        return None
+    pods = (units.of_pod != NOWHERE) & allowed[units.of_pod] & (view.pods.groups.codes != 0)
+    if not question.demand.spares_gangs:
+        pods &= units.of_pod == rows
+    gangs = gang_slack(view, pods)
+    return gangs if len(gangs) else None
 
 
 def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:

@@ -86,7 +86,7 @@ def asked(ask: Ask) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TenantCharges:
-    """What the budgets are charged with if tenants go. Each node has accounts of its own.
+    """What budgets, or gangs, are charged with if tenants go. Each node has accounts of its own.
 
     A unit that goes takes its pods on other nodes along, and they are charged too.
     """
@@ -126,11 +126,11 @@ class TenantCharges:
 
 
 def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
-    accounts, shape = shares.accounts, tenants.table.shape
-    if not accounts:
+    shape = tenants.table.shape
+    if not shares:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
-    width, pods = len(accounts.budgets), shares.pods
+    accounts, width, pods = shares.accounts, shares.accounts.width, shares.pods
     slot, node = np.nonzero(tenants.there)
     there = tenants.unit[tenants.table[slot, node]]
     first, last = (np.searchsorted(shares.unit, there, side) for side in ("left", "right"))

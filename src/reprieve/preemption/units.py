@@ -9,11 +9,14 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.groups import Groups
+from reprieve.model.groups import GroupColumns, Groups
 from reprieve.model.objects import Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.preemption.member_order import MemberOrder, member_order
+from reprieve.preemption.preemption_priority import NONE_PERMITTED, PermittedClasses
 
 
 class UnitKind(IntEnum):
@@ -33,18 +36,24 @@ class Unit(Record, frozen=True, gc=False):
     start: float  # of the pod that has run longest
     pods: tuple[int, ...]
     number: int = NOWHERE  # among the units of its snapshot
+    scheduling: int | None = None  # the priority with which it preempts, where that is another
+    cheaper: int = 0  # see ``MemberOrder``
+    cheaper_to_delete: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
     view: Snapshot
     of_pod: Ints  # [pod] the number of its unit, or NOWHERE
-    priority: Ints  # [unit]
+    priority: Ints  # [unit] as a victim
     kind: Ints  # [unit]
     start: Floats  # [unit]
     size: Ints  # [unit] how many of its pods run
     group_names: tuple[str, ...]  # of the units beyond the last row
     groups: Groups = field(default_factory=Groups)  # those that have a say
+    own_priority: Ints | None = None  # [unit] with which it preempts; None: no unit has another as a victim
+    members: MemberOrder | None = None  # of groups that are evicted pod by pod; None: they do not differ
+    minds_gangs: bool = False  # those that are evicted pod by pod keep the pods that they need, if possible
 
     def unit(self, number: int) -> Unit:
         (unit,) = self.listed(np.array([number], np.int64))
@@ -71,9 +80,39 @@ class Units:
                 start,
                 tuple(groups[number]) if number in groups else (number,),
                 number,
+                *others,
             )
-            for number, name, priority, start in zip(*columns, strict=True)
+            for number, name, priority, start, others in zip(*columns, self._others(numbers), strict=True)
         ]
+
+    def _others(self, numbers: Ints) -> Iterable[tuple[int | None, int, int]]:
+        """What few units have, for each of these: another priority of their own, and places by cost."""
+        if self.own_priority is None and self.members is None:
+            return [(None, 0, 0)] * len(numbers)
+        own, is_other = self.scheduling[numbers], self.scheduling[numbers] != self.priority[numbers]
+        owns = [one if other else None for one, other in zip(own.tolist(), is_other.tolist(), strict=True)]
+        return zip(
+            owns, self.cheaper[numbers].tolist(), self.cheaper_to_delete[numbers].tolist(), strict=True
+        )
+
+    @property
+    def scheduling(self) -> Ints:
+        """[unit] the priority with which it is scheduled, and preempts."""
+        return self.priority if self.own_priority is None else self.own_priority
+
+    @property
+    def cheaper(self) -> Ints:
+        """[unit] how many running pods of its group cost less."""
+        return self._none if self.members is None else self.members.cheaper
+
+    @property
+    def cheaper_to_delete(self) -> Ints:
+        """[unit] of those with its cost, how many have a lower deletion cost."""
+        return self._none if self.members is None else self.members.cheaper_to_delete
+
+    @property
+    def _none(self) -> Ints:
+        return np.broadcast_to(np.int64(0), self.priority.shape)
 
     def _members(self, groups: Ints) -> dict[int, list[int]]:
         members: dict[int, list[int]] = {number: [] for number in groups.tolist()}
@@ -124,20 +163,31 @@ class Units:
         """As kube-scheduler orders them: a pod that names a group, known or not, ranks as a group."""
         kind = self.kind.copy()
         kind[: len(self.view.pods)][self.view.pods.groups.codes != 0] = UnitKind.POD_GROUP
-        return replace(self, kind=kind)
+        return replace(self, kind=kind, members=None, minds_gangs=False)
 
     def in_order(self, numbers: Ints) -> Ints:
         """The most important first.
 
-        By priority, then groups before pods, then by size, then by the earlier start, then by name.
+        By priority, then groups before pods, then by size, then by the earlier start, then by name. Pods of a
+        group in which costs differ start with the group, and among them the costs count first.
         """
         return numbers[self._order(numbers, self.names(numbers))]
 
     def _order(self, numbers: Ints, names: list[str]) -> Ints:
         # A blank comes before all that a name can have, so that no namespace is torn apart.
-        text = np.array([name.replace("/", " ") for name in names], np.str_)
-        sizes, kinds, priorities = self.size[numbers], self.kind[numbers], self.priority[numbers]
-        return np.lexsort((text, self.start[numbers], -sizes, -kinds, -priorities))
+        text, start = np.array([name.replace("/", " ") for name in names], np.str_), self.start[numbers]
+        first = -self.size[numbers], -self.kind[numbers], -self.priority[numbers]
+        members = self.members
+        if members is None:
+            return np.lexsort((text, start, *first))
+        cost, deletion_cost = members.cost[numbers], members.deletion_cost[numbers]
+        group = members.since[numbers], np.where(members.ordered[numbers], self._group_texts(numbers), text)
+        return np.lexsort((text, start, -deletion_cost, -cost, *group[::-1], *first))
+
+    def _group_texts(self, numbers: Ints) -> NDArray[np.str_]:
+        """The names of the groups of pods, as texts to sort by."""
+        keys = (self.view.pods.groups[number] if number < len(self.view.pods) else None for number in numbers)
+        return np.array([f"Pod {key[0]} {key[1]}" if key is not None else "" for key in keys], np.str_)
 
     def places(self, numbers: Ints) -> Ints:
         """The place of each unit in the order of importance; a unit may be named several times."""
@@ -171,8 +221,22 @@ def pods_alone(view: Snapshot) -> Units:
     )
 
 
-def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> Units:
+@dataclass(frozen=True, slots=True)
+class GroupUnits:
     """Pods of groups have the priority of the outermost group, and are one unit if a group says so."""
+
+    as_upstream: bool = False  # in kube-scheduler's order of importance
+    permitted: PermittedClasses = NONE_PERMITTED  # that groups may name for their role as victims
+
+    def __call__(self, view: Snapshot) -> Units:
+        units = _in_groups(view, self.permitted)
+        return units.ranking_members_as_groups() if self.as_upstream else units
+
+
+pods_and_groups = GroupUnits()
+
+
+def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
     alone, groups = pods_alone(view), view.pods.groups
     members = groups.codes != 0
     if not members.any():
@@ -184,16 +248,32 @@ def pods_and_groups(view: Snapshot, *, members_rank_as_groups: bool = False) -> 
     running = of_pod != NOWHERE
     start = np.concatenate([alone.start, np.full(len(said.names), np.inf)])
     np.minimum.at(start, of_pod[is_whole], alone.start[is_whole])
-    priority = np.where(known, said.priority[groups.codes], alone.priority)
     kind = np.where(said.is_composite, UnitKind.COMPOSITE, UnitKind.POD_GROUP)
-    units = Units(
+
+    def column(of_group: Ints) -> Ints:
+        """[unit] the priority that groups say."""
+        return np.concatenate([np.where(known, of_group[groups.codes], alone.priority), of_group[said.first]])
+
+    as_victims = _priority_as_victims(said, view, permitted)
+    return Units(
         view,
         of_pod=of_pod,
-        priority=np.concatenate([priority, said.priority_of_whole]),
+        priority=column(as_victims),
         kind=np.concatenate([alone.kind, kind]),
         start=start,
         size=np.bincount(of_pod[running], minlength=len(start)),
         group_names=said.names,
         groups=view.groups,
+        own_priority=column(said.priority) if (as_victims != said.priority).any() else None,
+        members=member_order(view, running & known & members & ~is_whole, start),
+        minds_gangs=True,
     )
-    return units.ranking_members_as_groups() if members_rank_as_groups else units
+
+
+def _priority_as_victims(said: GroupColumns, view: Snapshot, permitted: PermittedClasses) -> Ints:
+    """[key]"""
+    if not permitted.namespaces:
+        return said.priority
+    classes = view.priority_classes
+    named = (permitted.priority_of(group, classes) if group is not None else 0 for group in said.outermost)
+    return np.fromiter(named, np.int64, len(said.outermost))

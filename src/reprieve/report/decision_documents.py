@@ -74,6 +74,7 @@ class _Victim(_Document, frozen=True):
     name: str | None = None
     node: str = ""
     priority: int = 0
+    scheduling_priority: int | None = None
     unit: str = "Pod"
     breaks_budget: str | None = None
     because: _Because = _Because()
@@ -89,6 +90,7 @@ class _Spared(_Document, frozen=True):
     unit: str = "Pod"
     pods: int = 1
     priority: int = 0
+    scheduling_priority: int | None = None
     because: _Because = _Because()
 
 
@@ -230,7 +232,7 @@ def _preemption(found: _Decision) -> Preemption:
         ceiling=found.ceiling,
         victims=tuple(map(_victim, found.victims)),
         pods=found.victim_pods,
-        spared=tuple(Spared(_unit(s.unit), s.pods, s.priority, _because(s.because)) for s in found.spared),
+        spared=tuple(map(_spared, found.spared)),
         units_spared=found.spared_units,
         exceeded=tuple(Exceeded(b.name or "", b.disruptions_allowed, b.evictions) for b in found.budgets),
         broken=found.beyond_budgets,
@@ -270,7 +272,13 @@ def _victim(found: _Victim) -> Victim:
     pod = Target("Pod", found.namespace or "", found.name or "", found.uid)
     unit = f"Pod/{pod.namespace}/{pod.name}" if found.unit == "Pod" and pod.name else _unit(found.unit)
     budgets = (found.breaks_budget,) if found.breaks_budget is not None else ()
-    return Victim(pod, found.node, found.priority, unit, budgets, _because(found.because))
+    because, own = _because(found.because), found.scheduling_priority
+    return Victim(pod, found.node, found.priority, unit, budgets, because, own)
+
+
+def _spared(found: _Spared) -> Spared:
+    because, own = _because(found.because), found.scheduling_priority
+    return Spared(_unit(found.unit), found.pods, found.priority, because, own)
 
 
 def _unit(unit: str) -> str:

@@ -28,6 +28,7 @@ from reprieve.scheduler.decision import (
     Victim,
     VictimsOnward,
     preempting_text,
+    priority_text,
 )
 
 API_VERSION = "reprieve.dev/v1alpha1"
@@ -206,11 +207,13 @@ def _victim_row(victim: Victim) -> list[str]:
     alone = victim.unit.startswith("Pod/")
     name = f"{victim.pod.namespace}/{victim.pod.name}" if victim.pod.name else _name(victim.pod)
     unit = "-" if alone else shown_unit(victim.unit)
-    return [name, victim.node, str(victim.priority), unit, victim.because.text]
+    priority = priority_text(victim.priority, victim.own_priority)
+    return [name, victim.node, priority, unit, victim.because.text]
 
 
 def _spared_row(spared: Spared) -> list[str]:
-    return [shown_unit(spared.unit), str(spared.pods), str(spared.priority), spared.because.text]
+    priority = priority_text(spared.priority, spared.own_priority)
+    return [shown_unit(spared.unit), str(spared.pods), priority, spared.because.text]
 
 
 def _loser_row(loser: Loser) -> list[str]:
@@ -360,6 +363,7 @@ def _victim_json(victim: Victim) -> Json:
         "uid": victim.pod.uid,
         "node": victim.node,
         "priority": victim.priority,
+        **own_priority_json(victim.own_priority),
         "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit.rstrip("/"),
         "breaksBudget": victim.budgets[0] if victim.budgets else None,
         "because": _because_json(victim.because),
@@ -372,8 +376,14 @@ def _spared_json(spared: Spared) -> Json:
         "unit": spared.unit.rstrip("/"),
         "pods": spared.pods,
         "priority": spared.priority,
+        **own_priority_json(spared.own_priority),
         "because": because,
     }
+
+
+def own_priority_json(own: int | None) -> Json:
+    """Where a group has another priority as a victim than the one with which it was scheduled."""
+    return {} if own is None else {"schedulingPriority": own}
 
 
 def _loser_json(loser: Loser) -> Json:

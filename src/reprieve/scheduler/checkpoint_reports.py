@@ -10,8 +10,8 @@ from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, Pod
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.scheduled_times import run_started_at
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT, checkpoint_fault
+from reprieve.scheduler.reported_once import ReportedOnce
 
-_MOST = 10_000  # objects that are remembered; of more, the oldest may be reported again
 _KINDS = {Pod: "Pod", PodGroup: "PodGroup", CompositePodGroup: "CompositePodGroup"}
 
 
@@ -20,7 +20,7 @@ class CheckpointReports:
 
     def __init__(self, *, active: bool) -> None:
         self._active = active
-        self._reported: dict[Target, str] = {}
+        self._reported = ReportedOnce()
 
     def saw(self, thing: KubernetesObject, now: float) -> Iterator[Effect]:
         value, kind = thing.metadata.annotations.get(CHECKPOINT), _KINDS.get(type(thing))
@@ -29,16 +29,11 @@ class CheckpointReports:
         meta = thing.metadata
         target = Target(kind, meta.namespace, meta.name, meta.uid)
         fault = checkpoint_fault(value, _start(thing), now)
-        if not fault or self._reported.get(target) == value:
-            return
-        self._reported.pop(target, None)
-        self._reported[target] = value
-        if len(self._reported) > _MOST:
-            del self._reported[next(iter(self._reported))]
-        yield Announce(target, Tone.WARNING, "InvalidCheckpoint", "Preempting", fault)
+        if fault and self._reported.is_news(target, value):
+            yield Announce(target, Tone.WARNING, "InvalidCheckpoint", "Preempting", fault)
 
     def gone(self, target: Target) -> None:
-        self._reported.pop(target, None)
+        self._reported.forget(target)
 
 
 def _start(thing: KubernetesObject) -> float:

@@ -160,7 +160,11 @@ class Scheduler:
             case Seen(thing):
                 if state.tombstones.hold(thing.metadata) or type(thing) in state.settings.unseen:
                     return ()
-                return chain(self._seen(event, now), state.checkpoint_reports.saw(thing, now))
+                return chain(
+                    self._seen(event, now),
+                    state.checkpoint_reports.saw(thing, now),
+                    state.victim_reports.saw(thing, state.world, synced=state.synced),
+                )
             case Gone(target, version):
                 state.tombstones.bury(target.uid, version)
                 return self._gone(target, now)
@@ -171,7 +175,8 @@ class Scheduler:
                 if first:
                     eviction_counting.all_are_here(state, now)
                 resumed = [*unit_driver.resumed(state, now)] if first else []
-                return [*resumed, *enqueueing.all_are_here(state, now)]
+                ignored = state.victim_reports.all_are_here(state.world)
+                return [*resumed, *ignored, *enqueueing.all_are_here(state, now)]
             case EvictionsRead():
                 eviction_counting.read_back(state, event, now)
                 return ()
@@ -277,6 +282,7 @@ class Scheduler:
         state.reporter.forget(target)
         state.checkpoint_reports.gone(target)
         plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
+        yield from state.victim_reports.gone(target, state.world)
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)
             member_growth.noted(state, known, None)

@@ -72,10 +72,11 @@ class Finding:
 class Victim:
     pod: Target
     node: str
-    priority: int  # that of what it goes with
+    priority: int  # that of what it goes with, as a victim
     unit: str  # what it goes with; a pod alone is "Pod/…"
     budgets: tuple[str, ...]  # disruption budgets that are exceeded by it and others
     because: Because
+    own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Spared:
     pods: int
     priority: int
     because: Because
+    own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +328,11 @@ def improving_text(decision: Decision) -> str:
         f"the first plan evicts {counted(room.pods, 'pod')}" if room is not None else "there is no plan yet"
     )
     return f"a better plan is searched for before any pod is evicted: {first} (decision {decision.id})"
+
+
+def priority_text(priority: int, own: int | None) -> str:
+    """The priority of a victim, and the one with which it was scheduled, where that is another."""
+    return str(priority) if own is None else f"{priority} (own {own})"
 
 
 def preempting_text(nodes: Sequence[tuple[str, int]]) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, islice
 
 import numpy as np
@@ -49,6 +50,7 @@ from reprieve.scheduler.decision import (
 )
 from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
 from reprieve.scheduler.limit_explanation import held_by_limit, limited_of, limited_text
+from reprieve.scheduler.member_explanation import SparedMembers
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -123,9 +125,8 @@ class _Victims:
             node = int(view.where[row])
             broken = tuple(self.accounts.name(i) for i in charged.get(row, ()) if self.exceeds(i))
             because = self._because(unit, row, node)
-            yield Victim(
-                target_at(view, row), view.nodes.names[node], unit.priority, unit.name, broken, because
-            )
+            cost = view.nodes.names[node], unit.priority, unit.name, broken, because, unit.scheduling
+            yield Victim(target_at(view, row), *cost)
 
     def _because(self, unit: Unit, row: int, node: int) -> Because:
         """Its room, or whatever else the node was refused for; pods elsewhere go with their group."""
@@ -169,10 +170,13 @@ def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spare
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
     units = [*islice(chain(close, others), MOST_SPARED)]
     charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
+    members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in units:
         shares = Counter(i for row in unit.pods for i in charged.get(row, ()))
         because = _why_spared(unit, plan, victims, None if near.isdisjoint(unit.pods) else shares)
-        yield Spared(unit.name, len(unit.pods), unit.priority, because)
+        if because == _FITS_BESIDE and question.view.pods.groups[unit.pods[0]] is not None:
+            because = members().why_spared(unit) or because
+        yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
 def _why_spared(unit: Unit, plan: Plan, victims: _Victims, shares: Mapping[int, int] | None) -> Because:
@@ -186,7 +190,10 @@ def _why_spared(unit: Unit, plan: Plan, victims: _Victims, shares: Mapping[int, 
             name = victims.accounts.name(i)
             text = f"evicting it would exceed PodDisruptionBudget {name}, and there is room beside it"
             return Because("SparedForBudget", text)
-    return Because("FitsBeside", "there is room beside it")
+    return _FITS_BESIDE
+
+
+_FITS_BESIDE = Because("FitsBeside", "there is room beside it")
 
 
 # --- no plan -------------------------------------------------------------------------------------
@@ -223,6 +230,11 @@ def _nothing_eligible(question: Question) -> str:
     units, priority = question.policy.units(question.view), question.demand.priority
     if (units.priority[units.size > 0] < priority).any():
         return f"no pod with a priority below {priority} may be preempted"
+    protected = int(units.size[(units.size > 0) & (units.scheduling < priority)].sum())
+    if protected:
+        have, their = ("has", "its group names") if protected == 1 else ("have", "their groups name")
+        pods = f"{counted(protected, 'pod')} of lower priority {have} a higher one for preemption"
+        return f"no running pod has a priority below {priority} as a victim: {pods}, which {their}"
     return f"no running pod has a priority below {priority}"
 
 

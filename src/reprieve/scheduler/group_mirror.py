@@ -1,9 +1,10 @@
 """Groups as the cluster shows them: their members, what they say, and what their classes said for them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups
+from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups, key_of
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, PodGroup, PriorityClass
+from reprieve.preemption.preemption_priority import ANNOTATION
 from reprieve.scheduler.pod_rows import PodKey
 
 
@@ -71,25 +72,39 @@ class GroupMirror:
             case CompositePodGroup():
                 old, self._composites[key] = self._composites.get(key), thing
             case PriorityClass():
-                self.classes[thing.metadata.name] = thing
-                self._settle((*self._pod_groups.values(), *self._composites.values()))
-                return []
+                known, self.classes[thing.metadata.name] = self.classes.get(thing.metadata.name), thing
+                self._settle(self._all())
+                return self._naming(thing) if known is None or known.value != thing.value else []
             case _:
                 return []
         self._tree = None
         self._settle([thing])
-        return self._inside(type(thing), key) if old is None or old.spec != thing.spec else []
+        return self._inside(type(thing), key) if old is None or _said_by(old) != _said_by(thing) else []
 
     def lose(self, kind: type, key: GroupKey) -> list[GroupKey]:
         """The groups of pods that it said something of."""
         if kind is PriorityClass:
-            self.classes.pop(key[1], None)
+            lost = self.classes.pop(key[1], None)
+            return self._naming(lost) if lost is not None else []
         if kind not in GROUP_KINDS:
             return []
         gone = self._pod_groups.pop(key) if kind is PodGroup else self._composites.pop(key)
         self._policies.pop(gone.metadata.uid, None)
         self._tree = None
         return self._inside(kind, key)
+
+    def naming_classes(self) -> Iterator[Group]:
+        """The groups that name a class for their role as victims."""
+        return (group for group in self._all() if ANNOTATION in group.metadata.annotations)
+
+    def _naming(self, known: PriorityClass) -> list[GroupKey]:
+        """The groups of pods whose priority as victims the class may be."""
+        name = known.metadata.name
+        groups = (group for group in self._all() if group.metadata.annotations.get(ANNOTATION) == name)
+        return [key for group in groups for key in self._inside(type(group), key_of(group))]
+
+    def _all(self) -> tuple[Group, ...]:
+        return (*self._pod_groups.values(), *self._composites.values())
 
     def _inside(self, kind: type, key: GroupKey) -> list[GroupKey]:
         return [key] if kind is PodGroup else self.tree().beneath(key)
@@ -98,3 +113,8 @@ class GroupMirror:
         for group in groups:
             if (known := self.classes.get(group.spec.priority_class_name)) is not None:
                 self._policies.setdefault(group.metadata.uid, known.preemption_policy)
+
+
+def _said_by(group: Group) -> tuple[object, ...]:
+    """What of a group matters to others."""
+    return group.spec, group.metadata.annotations.get(ANNOTATION)

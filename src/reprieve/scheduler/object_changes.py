@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reprieve.model.disruption_costs import member_cost
 from reprieve.model.footprint import Footprint
 from reprieve.model.objects import (
     CompositePodGroup,
@@ -22,6 +23,7 @@ from reprieve.model.resizing import resize_reason
 from reprieve.model.resources import Amounts, Problems, node_capacity
 from reprieve.model.scheduled_times import run_started_at, scheduled_at
 from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.preemption.preemption_priority import ANNOTATION as PREEMPTION_PRIORITY_CLASS
 from reprieve.scheduler.queueing_hints import Change
 
 Changes = frozenset[Change]
@@ -48,7 +50,8 @@ def is_report(old: KubernetesObject | None, new: KubernetesObject) -> bool:
 
 def _said_by(group: PodGroup | CompositePodGroup) -> tuple[object, ...]:
     started = run_started_at(group) if isinstance(group, PodGroup) else None
-    return group.metadata.uid, group.metadata.deletion_timestamp, group.spec, started
+    named = group.metadata.annotations.get(PREEMPTION_PRIORITY_CLASS)
+    return group.metadata.uid, group.metadata.deletion_timestamp, group.spec, started, named
 
 
 def capacity_of(node: Node) -> Amounts:
@@ -82,8 +85,8 @@ def _reported(pod: Pod) -> tuple[object, ...]:
 def facts_of(pod: Pod) -> tuple[object, ...]:
     """What of a pod besides its shape stands in columns and slots."""
     spec, leaving = pod.spec, pod.metadata.deletion_timestamp is not None
-    clocks = pod.status.start_time, scheduled_at(pod)
-    return spec.priority, spec.priority_class_name, spec.scheduling_group, clocks, leaving
+    clocks, cost = (pod.status.start_time, scheduled_at(pod)), member_cost(pod.metadata)
+    return spec.priority, spec.priority_class_name, spec.scheduling_group, clocks, leaving, cost
 
 
 def meaning(old: CompiledPod, new: CompiledPod) -> Changes:

@@ -9,6 +9,7 @@ import numpy as np
 
 from reprieve.model.budget_selection import BudgetSelection, LabelSet
 from reprieve.model.columns import Ints, Mask, matrix
+from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
@@ -48,6 +49,7 @@ class PodRows:
         self._static = np.zeros(0, np.bool_)
         self._classes: GrowingColumn[str] = GrowingColumn("")
         self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
+        self._costs: GrowingColumn[MemberCost] = GrowingColumn(NO_COST)
         # Free rows lie in a namespace that no term names.
         self._namespaces: GrowingColumn[str] = GrowingColumn("")
         self._labels: GrowingColumn[LabelSet] = GrowingColumn(("", ()))
@@ -115,6 +117,7 @@ class PodRows:
         self._labels.clear(row)
         self._classes.clear(row)
         self._groups.clear(row)
+        self._costs.clear(row)
         self._ports.clear(row)
         self._affinity.clear(row)
         self._anti_affinity.clear(row)
@@ -152,6 +155,7 @@ class PodRows:
         self._static[rows] = [is_static(pod.metadata) for pod in pods]
         self._classes.set(rows, [pod.spec.priority_class_name for pod in pods])
         self._groups.set(rows, [*map(group_key, pods)])
+        self._costs.set(rows, [member_cost(pod.metadata) for pod in pods])
 
     def _write_shapes(self, rows: list[int], shapes: list[Shape]) -> None:
         self.requests[:, rows] = self._requests_of(shapes)
@@ -206,6 +210,7 @@ class PodRows:
             static=published(self._static, size),
             classes=self._classes.view(size),
             groups=self._groups.view(size),
+            costs=self._costs.view(size),
             ports=self._ports.view(),
             affinity=self._affinity.view(),
             anti_affinity=self._anti_affinity.view(),

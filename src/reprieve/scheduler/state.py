@@ -46,6 +46,7 @@ from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.status_reporter import StatusReporter, is_of_all_pods
 from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.tombstones import Tombstones
+from reprieve.scheduler.victim_annotation_reports import VictimAnnotationReports
 from reprieve.scheduler.world import World
 
 Timed = Queue | Ledger | LateGangReports | RefusedReports | ResendBackoff[Effect] | SetAsideEvents
@@ -70,6 +71,7 @@ class State:
         self.checkpoint_reports = CheckpointReports(
             active=any(policy.counts_lost_work for policy in settings.policies.values())
         )
+        self.victim_reports = VictimAnnotationReports(settings.policies.values())
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.evictions = RecentEvictions(settings.longest_eviction_window)

@@ -30,10 +30,10 @@ def test_every_error_is_reported() -> None:
 
 
 def test_missing_support_is_reported() -> None:
-    args = "{name: Reprieve, args: {preemptionPriorityClasses: [x]}}"
+    args = "{name: Reprieve, args: {lostWorkCap: 30m}}"
     code, _, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
     assert code == 2
-    assert "a workload cannot name a class for preemption yet" in told
+    assert "has no effect unless search is LeastDisturbance" in told
 
 
 def test_what_is_left_out_is_a_warning() -> None:
@@ -60,8 +60,8 @@ def test_a_key_that_stands_twice_is_a_mistake() -> None:
 
 
 def test_a_duplicate_key_hides_no_other_error() -> None:
-    args = "{name: Reprieve, args: {preemptionPriorityClasses: [x]}}"
+    args = "{name: Reprieve, args: {preemptionPriorityClasses: [{class: x, namespaces: []}]}}"
     code, _, told = validated(f"parallelism: 3\nparallelism: 4\nprofiles: [{{pluginConfig: [{args}]}}]\n")
     assert code == 2
-    for path in ("parallelism", "profiles[0].pluginConfig[0].args.preemptionPriorityClasses"):
+    for path in ("parallelism", "profiles[0].pluginConfig[0].args.preemptionPriorityClasses[0].namespaces"):
         assert f"-: {path}: " in told

@@ -131,7 +131,7 @@ def test_errors_in_all_parts_are_reported_at_once() -> None:
 
 def test_an_error_hides_no_error_in_other_fields() -> None:
     """Each layer of the document has one error of type here, and beside it one that only a rule finds."""
-    args = {"name": "Reprieve", "args": {"preemptionPriorityClasses": ["x"]}}
+    args = {"name": "Reprieve", "args": {"preemptionPriorityClasses": [{"class": "x", "namespaces": []}]}}
     spread = {
         "name": "PodTopologySpread",
         "args": {"defaultingType": 3, "defaultConstraints": [{"maxSkew": 0}]},
@@ -164,14 +164,14 @@ def test_an_error_hides_no_error_in_other_fields() -> None:
         "profiles[0].plugins.filter.enabled[0].weight",
         "profiles[0].plugins.filter.enabled[0].name",
         "profiles[0].pluginConfig[0].name",
-        "profiles[0].pluginConfig[1].args.preemptionPriorityClasses",
+        "profiles[0].pluginConfig[1].args.preemptionPriorityClasses[0].namespaces",
         "profiles[0].pluginConfig[2].args.defaultingType",
         "profiles[0].pluginConfig[2].args.defaultConstraints[0].maxSkew",
         "profiles[0].pluginConfig[2].args.defaultConstraints[0].topologyKey",
         "profiles[0].pluginConfig[3].args.ignoredResources",
         "profiles[0].pluginConfig[3].args.ignoredResourceGroups[0]",
         "profiles[1].schedulerName",
-        "profiles[1].pluginConfig[0].args.preemptionPriorityClasses",
+        "profiles[1].pluginConfig[0].args.preemptionPriorityClasses[0].namespaces",
         "profiles[0].schedulerName",
     ]
 

@@ -10,6 +10,7 @@ from reprieve.config.keys.reprieve_args import (
     Divergence,
     EvictionLimitArgs,
     GangPreemption,
+    PreemptionPriorityClass,
     Preset,
     ReprieveArgs,
     ResizeAccounting,
@@ -80,7 +81,7 @@ def test_every_key_is_read() -> None:
         planningPatience="1.5s",
         stuckVictimSeconds=60,
         evictionLimit={"evictions": 3, "window": "10m", "belowPriority": 1000},
-        preemptionPriorityClasses=[],
+        preemptionPriorityClasses=[{"class": "steady", "namespaces": ["train", "serve"]}],
     ).args.reprieve
     assert (args.respect_budgets, args.placements_tried) == ("Always", 5)
     assert args.least_disturbance_for == "All"
@@ -89,7 +90,41 @@ def test_every_key_is_read() -> None:
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
     assert (args.planning_effort, args.planning_patience, args.stuck_victim_seconds) == (50, 1.5, 60)
     assert args.eviction_limit == EvictionLimitArgs(evictions=3, window=Seconds(600), below_priority=1000)
-    assert args.preemption_priority_classes == ()
+    steady = PreemptionPriorityClass(priority_class="steady", namespaces=("train", "serve"))
+    assert args.preemption_priority_classes == (steady,)
+
+
+@pytest.mark.parametrize(
+    ("classes", "errors"),
+    [
+        ("steady", [': expected a list, got "steady"']),
+        (["steady"], ['[0]: expected a mapping, got "steady"']),
+        ([{}], ["[0].class: required: expected", "[0].namespaces: required: expected"]),
+        (
+            [{"class": "", "namespaces": [""]}],
+            ["[0].class: expected a non-empty string", "[0].namespaces[0]: expected a non-empty string"],
+        ),
+        ([{"class": "a", "namespaces": "x"}], ['[0].namespaces: expected a list, got "x"']),
+        (
+            [{"class": "a", "namespaces": []}],
+            ['[0].namespaces: expected at least one namespace, or "*" for all of them'],
+        ),
+        (
+            [{"class": "a", "namespaces": ["x"]}, {"class": "a", "namespaces": ["y"]}],
+            ['[1].class: "a" is listed twice: give one entry all its namespaces'],
+        ),
+        (
+            [{"clas": "a", "class": "a", "namespaces": ["x"]}],
+            ['[0].clas: unknown field (did you mean "class"?)'],
+        ),
+    ],
+)
+def test_one_sentence_for_each_mistake_in_classes(classes: object, errors: list[str]) -> None:
+    path = "profiles[0].pluginConfig[0].args.preemptionPriorityClasses"
+    found = complaints(lambda: with_args("Reprieve", preemptionPriorityClasses=classes))
+    assert len(found) == len(errors)
+    for said, expected in zip(found, errors, strict=True):
+        assert said.startswith(f"{path}{expected}"), said
 
 
 @pytest.mark.parametrize(
@@ -142,14 +177,9 @@ def test_a_limit_wins_over_the_preset_as_every_key_does() -> None:
         ("disturbance", ["Cascade"], "has no effect unless search is LeastDisturbance"),
         ("lostWorkCap", "30m", "has no effect unless search is LeastDisturbance"),
         ("planningPatience", "30s", "has no effect unless search is LeastDisturbance"),
-        (
-            "preemptionPriorityClasses",
-            ["x"],
-            "expected nothing: a workload cannot name a class for preemption yet",
-        ),
     ],
 )
-def test_a_key_without_a_meaning_yet_accepts_only_its_default(key: str, value: object, text: str) -> None:
+def test_a_key_without_a_meaning_accepts_only_its_default(key: str, value: object, text: str) -> None:
     path = "profiles[0].pluginConfig[0].args"
     assert complaints(lambda: with_args("Reprieve", **{key: value})) == [f"{path}.{key}: {text}"]
 
@@ -172,7 +202,7 @@ def test_one_placement_is_tried_as_upstream() -> None:
 
 def test_keys_without_a_meaning_hide_no_other_errors() -> None:
     args = {
-        "preemptionPriorityClasses": ["x"],
+        "preemptionPriorityClasses": [{"class": "x", "namespaces": []}],
         "disturbance": ["Cascade", "Luck"],
         "budgets": "All",
         "planningPatience": 3,
@@ -182,7 +212,7 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
         f"{path}.disturbance[1]",
         f"{path}.budgets",
         f"{path}.planningPatience",
-        f"{path}.preemptionPriorityClasses",
+        f"{path}.preemptionPriorityClasses[0].namespaces",
     ]
 
 
@@ -219,20 +249,20 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
             "ranking",
             ["Luck"],
             '.ranking[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
-            "GangsBroken, PrioritySum, Pods, LatestStart",
+            "GangsBroken, DisruptionCost, PrioritySum, Pods, DeletionCost, LatestStart",
         ),
         ("ranking", ["Pods", "LatestStart", "Pods"], ".ranking[2]: Pods is listed twice"),
         (
             "ranking",
             ["Pods", "LostWork"],
             ".ranking[1]: LostWork belongs to disturbance: expected one of BudgetsBroken, HighestPriority, "
-            "GangsBroken, PrioritySum, Pods, LatestStart",
+            "GangsBroken, DisruptionCost, PrioritySum, Pods, DeletionCost, LatestStart",
         ),
         (
             "disturbance",
             ["LatestStart"],
             ".disturbance[0]: LatestStart belongs to ranking: expected one of BudgetsBroken, "
-            "HighestPriority, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
+            "HighestPriority, DisruptionCost, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
         ),
         (
             "disturbance",
@@ -248,11 +278,6 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
             "ranking",
             [],
             ".ranking: expected at least one criterion; without the key, the default order applies",
-        ),
-        (
-            "preemptionPriorityClasses",
-            [""],
-            '.preemptionPriorityClasses[0]: expected a non-empty string, got ""',
         ),
         ("kind", "OtherArgs", '.kind: expected "ReprieveArgs", got "OtherArgs"'),
         ("apiVersion", "v1", '.apiVersion: expected "reprieve.dev/v1alpha1", got "v1"'),

@@ -96,8 +96,10 @@ class CriterionName(StrEnum):
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
     GANGS_BROKEN = "GangsBroken"
+    DISRUPTION_COST = "DisruptionCost"
     PRIORITY_SUM = "PrioritySum"
     PODS = "Pods"
+    DELETION_COST = "DeletionCost"
     LATEST_START = "LatestStart"
     # In ``disturbance`` only
     PODS_STOPPED = "PodsStopped"
@@ -110,8 +112,10 @@ RANKING = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
     CriterionName.GANGS_BROKEN,
+    CriterionName.DISRUPTION_COST,
     CriterionName.PRIORITY_SUM,
     CriterionName.PODS,
+    CriterionName.DELETION_COST,
     CriterionName.LATEST_START,
 )
 
@@ -119,6 +123,7 @@ RANKING = (
 DISTURBANCE = (
     CriterionName.BUDGETS_BROKEN,
     CriterionName.HIGHEST_PRIORITY,
+    CriterionName.DISRUPTION_COST,
     CriterionName.PODS_STOPPED,
     CriterionName.WORKLOADS_ENDED,
     CriterionName.CASCADE,
@@ -132,6 +137,13 @@ class EvictionLimitArgs(Record, frozen=True):
     evictions: Positive
     window: Seconds
     below_priority: Int32
+
+
+class PreemptionPriorityClass(Record, frozen=True):
+    """A priority class that groups may name for their role as victims, and in which namespaces."""
+
+    priority_class: NonEmpty = msgspec.field(name="class")
+    namespaces: tuple[NonEmpty, ...]
 
 
 class ReprieveArgs(Record, frozen=True):
@@ -156,7 +168,7 @@ class ReprieveArgs(Record, frozen=True):
     planning_patience: Seconds = Seconds(6)  # how long a plan may be improved before its evictions begin
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
     eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
-    preemption_priority_classes: tuple[NonEmpty, ...] = ()  # that a victim may name for itself; reserved
+    preemption_priority_classes: tuple[PreemptionPriorityClass, ...] = ()  # that a group may name as a victim
 
     @property
     def budget_selectors(self) -> BudgetSelectors:
@@ -190,7 +202,8 @@ def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -
     sound = {key: value for key, value in given.items() if key not in wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
     if args is not None:
-        errors.extend(newly_wrong([*_reserved(args, path), *_empty_window(args, path)], errors))
+        found = [*_reserved(args, path), *_empty_window(args, path), *_class_errors(args, path)]
+        errors.extend(newly_wrong(found, errors))
     return args
 
 
@@ -205,12 +218,23 @@ def _empty_window(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
         yield ConfigError(path=f"{path}.evictionLimit.window", message=message)
 
 
-# --- keys without a meaning, or without one yet --------------------------------------------------
+def _class_errors(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
+    """An entry without namespaces permits nothing, and of two entries for a class one would be overlooked."""
+    known: set[str] = set()
+    for i, entry in enumerate(args.preemption_priority_classes):
+        where = f"{path}.preemptionPriorityClasses[{i}]"
+        if entry.priority_class in known:
+            message = f"{shown(entry.priority_class)} is listed twice: give one entry all its namespaces"
+            yield ConfigError(path=f"{where}.class", message=message)
+        if not entry.namespaces:
+            message = 'expected at least one namespace, or "*" for all of them'
+            yield ConfigError(path=f"{where}.namespaces", message=message)
+        known.add(entry.priority_class)
+
+
+# --- keys without a meaning ----------------------------------------------------------------------
 
 # Each of them accepts its default only: otherwise the user would not notice that the key does nothing.
-_RESERVED = {
-    "preemptionPriorityClasses": "expected nothing: a workload cannot name a class for preemption yet",
-}
 _LEAST_ONLY = dict.fromkeys(
     ("disturbance", "leastDisturbanceFor", "lostWorkCap", "planningPatience"),
     "has no effect unless search is LeastDisturbance",
@@ -224,7 +248,7 @@ def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
     if args.search is SearchAlgorithm.UPSTREAM and args.placements_tried > ReprieveArgs().placements_tried:
         message = "has no effect if search is Upstream: one placement of a group is tried"
         yield ConfigError(path=f"{path}.placementsTried", message=message)
-    reserved = _RESERVED if args.search is SearchAlgorithm.LEAST_DISTURBANCE else _RESERVED | _LEAST_ONLY
+    reserved = {} if args.search is SearchAlgorithm.LEAST_DISTURBANCE else _LEAST_ONLY
     for field in msgspec.structs.fields(args):
         if field.encode_name in reserved and getattr(args, field.name) != field.default:
             yield ConfigError(path=f"{path}.{field.encode_name}", message=reserved[field.encode_name])

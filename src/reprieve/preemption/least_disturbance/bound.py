@@ -24,7 +24,7 @@ def bound_of(model: RoomModel, below: PatternsBelow) -> tuple[float, ...]:
         if criterion is Disturbance.HIGHEST_PRIORITY:
             ceiling = model.levels[0]
             bound.append(ceiling)
-        elif criterion is Disturbance.BUDGETS_BROKEN:
+        elif criterion in (Disturbance.BUDGETS_BROKEN, Disturbance.DISRUPTION_COST):
             bound.append(0)
         else:
             if criterion in _SUMS:

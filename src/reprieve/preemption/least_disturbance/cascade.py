@@ -69,7 +69,8 @@ class _Remaining:
 
     def goes(self, unit: Unit, pod: int, others: Mask) -> int:
         kind = self._picture.kind(pod)
-        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, unit.priority)):
+        own = unit.priority if unit.scheduling is None else unit.scheduling
+        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, own)):
             if (kind, below, unit.number) in self._full:
                 continue
             fits = self._picture.has_room(kind, self._left + self._picture.freed(below)) & others
@@ -85,7 +86,7 @@ class _Classes:
     """Units in columns: each kind of pod is looked at once for each priority, and not for each unit."""
 
     def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
-        self._picture, self._priority = picture, units.priority[numbers]
+        self._picture, self._priority = picture, units.scheduling[numbers]
         pods = units.pods_of(numbers)
         place_of = np.full(len(units.priority), NOWHERE)
         place_of[numbers] = np.arange(len(numbers))

@@ -22,6 +22,7 @@ class Disturbance(StrEnum):
 
     BUDGETS_BROKEN = "BudgetsBroken"
     HIGHEST_PRIORITY = "HighestPriority"
+    DISRUPTION_COST = "DisruptionCost"
     PODS_STOPPED = "PodsStopped"
     WORKLOADS_ENDED = "WorkloadsEnded"
     CASCADE = "Cascade"
@@ -32,6 +33,7 @@ class Disturbance(StrEnum):
 DEFAULT_ORDER = (
     Disturbance.BUDGETS_BROKEN,
     Disturbance.HIGHEST_PRIORITY,
+    Disturbance.DISRUPTION_COST,
     Disturbance.PODS_STOPPED,
     Disturbance.WORKLOADS_ENDED,
     Disturbance.CASCADE,
@@ -74,6 +76,7 @@ class Costs:
         measured: dict[Disturbance, float] = {
             Disturbance.BUDGETS_BROKEN: Joint(self.accounts, ()).broken(victims),
             Disturbance.HIGHEST_PRIORITY: max((unit.priority for unit in victims), default=-math.inf),
+            Disturbance.DISRUPTION_COST: sum(unit.cheaper for unit in victims),
             Disturbance.PODS_STOPPED: pods + sum(idle for _, idle in starved),
             Disturbance.WORKLOADS_ENDED: int(self.ended[numbers].sum()) + len(starved),
             Disturbance.CASCADE: int(self.cascade[numbers].sum()),
@@ -87,6 +90,8 @@ class Costs:
         match criterion:
             case Disturbance.PODS | Disturbance.PODS_STOPPED:
                 return units.size
+            case Disturbance.DISRUPTION_COST:
+                return units.cheaper
             case Disturbance.WORKLOADS_ENDED:
                 return self.ended
             case Disturbance.CASCADE:
@@ -113,6 +118,8 @@ def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequen
 def costs_of(units: Units, wanted: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
     """``wanted``: the units whose costs may be asked."""
     none = np.zeros(len(units.priority), np.int64)
+    if units.members is None:  # then it is the same for all plans, and need not be told
+        order = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
     return Costs(order, accounts, _gangs(units, wanted), _ended(units, wanted), none, none)
 
 

@@ -11,7 +11,7 @@ from reprieve.preemption.ranking import Criterion
 def _criterion(which: Disturbance, code: str, text: str) -> Criterion:
     def measure(plan: Plan) -> float:
         """A plan that another search made is not measured, and loses."""
-        return dict(plan.quality.cost)[which] if plan.quality is not None else math.inf
+        return dict(plan.quality.cost).get(which, 0) if plan.quality is not None else math.inf
 
     return Criterion(which, code, text, measure)
 
@@ -21,6 +21,7 @@ DISTURBANCE: Mapping[Disturbance, Criterion] = {
     for which, code, text in (
         (Disturbance.BUDGETS_BROKEN, "FewestBudgetsBroken", "fewest disruption budgets broken"),
         (Disturbance.HIGHEST_PRIORITY, "LowestHighestPriority", "lowest highest victim priority"),
+        (Disturbance.DISRUPTION_COST, "LowestDisruptionCost", "victims that cost their groups least"),
         (Disturbance.PODS_STOPPED, "FewestPodsStopped", "fewest pods stopped"),
         (Disturbance.WORKLOADS_ENDED, "FewestWorkloadsEnded", "fewest workloads ended"),
         (Disturbance.CASCADE, "LeastCascade", "fewest victims that preempt others or find no room"),

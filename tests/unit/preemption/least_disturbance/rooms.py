@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.model import Item, RoomModel, Shares
+from tests.reference.disturbance_plans import USUAL_ORDER
 
 
 def an_item(
@@ -12,7 +13,7 @@ def an_item(
     """``used``: of each node, by one unit. It has so many pods."""
     footprint = tuple((node, (amount,)) for node, amount in sorted(used.items()))
     prices = {Disturbance.PODS_STOPPED: pods, Disturbance.PODS: pods, Disturbance.WORKLOADS_ENDED: 1}
-    listed = tuple(prices.get(criterion, 0) for criterion in DEFAULT_ORDER)
+    listed = tuple(prices.get(criterion, 0) for criterion in USUAL_ORDER)
     return Item(tuple(units), priority, listed, footprint, budgets, ())
 
 
@@ -22,7 +23,7 @@ def a_room(
     """``left``: on each node. ``needs`` and ``members``: for each shape; all members need room."""
     every = tuple(range(len(needs)))
     return RoomModel(
-        order=DEFAULT_ORDER,
+        order=USUAL_ORDER,
         needs=tuple((need,) for need in needs),
         members=tuple(members),
         target=sum(members),

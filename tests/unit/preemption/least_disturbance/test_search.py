@@ -6,11 +6,12 @@ from itertools import combinations
 import pytest
 
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.patterns import PatternsBelow
 from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
+from tests.reference.disturbance_plans import USUAL_ORDER
 from tests.unit.preemption.least_disturbance.rooms import a_room, an_item
 
 
@@ -46,7 +47,7 @@ def test_a_budget_that_must_hold_holds_whatever_the_order() -> None:
     """One pod under a budget would do; two others cost more."""
     items = [an_item([1], {0: 2}, budgets=((0, 1),)), an_item([2], {1: 2}, pods=2)]
     room = a_room([0, 0], items, needs=[2])
-    order = tuple(c for c in DEFAULT_ORDER if c is not Disturbance.BUDGETS_BROKEN)
+    order = tuple(c for c in USUAL_ORDER if c is not Disturbance.BUDGETS_BROKEN)
     room = replace(room, order=order, items=tuple(replace(i, prices=i.prices[1:]) for i in room.items))
     for strict, victims in ((False, (1,)), (True, (2,))):
         found = solved(replace(room, breaks_no_budget=strict), Solution((1,), {}))
