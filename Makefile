@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed-tools
 KUBECTL := $(VENV)/.kubectl
 
 .DEFAULT_GOAL := help
-.PHONY: help venv browser demo test coverage bench soak observed format lock clean
+.PHONY: help venv browser demo test coverage bench soak study observed format lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -59,6 +59,10 @@ soak: venv $(KUBECTL) browser  ## the same tests, with many more random examples
 bench: venv  ## how long decisions take, also against another revision: ARGS="--list", ARGS="--case G500 --against REV"
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+study: $(RUNS)  ## our own study, into build/study: three policies, a week on 200 nodes, ten seeds; it goes on where it was cut off
+	@$(BIN)/reprieve simulate generated:days=7,nodes=200,load=0.5,gangs=0.6,mean_hours=24 \
+	  --policy Upstream --policy PriorityCeiling --policy LeastDisturbance --seeds 10 --out build/study $(ARGS)
+
 observed: venv  ## compare with recorded decisions of kube-scheduler: DIR=… FAMILY=…
 	@$(BIN)/python -m tests.reference.observed_runner $(if $(DIR),--dir $(DIR)) $(if $(FAMILY),--family $(FAMILY))
 
@@ -72,7 +76,7 @@ PIN = .venv-lock/bin/uv pip compile --quiet --universal --fork-strategy fewest -
 lock:  ## pin what pyproject.toml asks for, with hashes; newer versions with ARGS=--upgrade
 	@test -x .venv-lock/bin/uv || $(PYTHON) -m venv .venv-lock
 	@.venv-lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7
-	@$(PIN) --extra dev $(ARGS) -o requirements-dev.lock pyproject.toml
+	@$(PIN) --extra dev --extra dask $(ARGS) -o requirements-dev.lock pyproject.toml
 	@# Running needs less: no tools, but the build backend.
 	@echo setuptools | $(PIN) --upgrade --constraint requirements-dev.lock -o requirements.lock pyproject.toml -
 

@@ -221,6 +221,20 @@ def _whatif() -> Iterator[Case]:
         yield Case(name, about, "asking", arguments, Compared.MEDIAN_WALL, beside=True, made_world=True)
 
 
+def _study() -> Iterator[Case]:
+    about = "a study: a whole week of 1600 pods on 1213 nodes, as in openb; at most 2 s"
+    week: Arguments = {"nodes": 1213, "jobs": 1600, "as_one": True}
+    yield Case("study-openb", about, "simulating", week, Compared.MEAN_CPU)
+    for jobs in (1000, 10_000, 100_000):
+        about = f"a study: one of {jobs} jobs in a week on 200 nodes; at most 0.6 ms"
+        yield Case(f"study-jobs-{jobs}", about, "simulating", {"nodes": 200, "jobs": jobs}, Compared.MEAN_CPU)
+    for nodes in _SIZES:
+        about = f"a study: one of 2000 jobs in a week on {nodes} nodes"
+        yield Case(
+            f"study-nodes-{nodes}", about, "simulating", {"nodes": nodes, "jobs": 2000}, Compared.MEAN_CPU
+        )
+
+
 def _page() -> Iterator[Case]:
     """The page in a real browser; it needs a Chromium, which `make test` installs."""
     size: Arguments = {"nodes": 5000, "pods": 50_000}
@@ -245,6 +259,7 @@ _GROUPS = (
     _mini_cluster,
     _daemon,
     _whatif,
+    _study,
     _page,
 )
 CASES: Mapping[str, Case] = {case.name: case for group in _GROUPS for case in group()}

@@ -37,6 +37,12 @@ HOMES: dict[str, tuple[str, ...]] = {
     "PerformerLimits": ("reprieve.runtime.performer", "reprieve.runtime.performer:Limits"),
     "run": ("reprieve.runtime.virtual_time",),
     "clock": ("reprieve.runtime.virtual_time",),
+    # Studies.
+    "Job": ("reprieve.study.job",),
+    "StudyInput": ("reprieve.study.cell",),
+    "encoded": ("reprieve.study.cell",),
+    "play": ("reprieve.study.cell",),
+    "pool": ("reprieve.study.node_pools",),
     # The page.
     "PictureFeed": ("reprieve.page.feed",),
     "LivePicture": ("reprieve.page.live",),

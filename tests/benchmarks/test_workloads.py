@@ -29,6 +29,7 @@ from benchmarks.workloads import (
     restoring,
     scheduling,
     serving,
+    simulating,
     starting,
     storing,
     syncing,
@@ -64,6 +65,11 @@ def test_frames_are_counted_until_the_last_change_is_drawn() -> None:
 
 def test_pods_are_placed_while_readers_follow_the_page() -> None:
     check(page_readers.measure(nodes=8, readers=3, stalled=1, pods=10), 10)
+
+
+def test_a_week_of_jobs_is_simulated() -> None:
+    check(simulating.measure(nodes=2, jobs=10), 1)
+    check(simulating.measure(nodes=2, jobs=10, as_one=True), 1)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

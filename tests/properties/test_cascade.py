@@ -11,7 +11,7 @@ from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable, survey
-from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, cascades
+from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, Units, pods_and_groups
 from tests.properties.worlds import decoded
@@ -71,7 +71,7 @@ def classes(seed: int) -> tuple[Units, Ints, Ints] | None:
         return None
     units = pods_and_groups(view)
     numbers = np.unique(units.of_pod[units.of_pod != NOWHERE])
-    return units, numbers, cascades(Question(demand, view, found.survey), units, numbers)
+    return units, numbers, Cascades(Question(demand, view, found.survey), units).of(numbers)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -548,7 +548,7 @@ MUTATIONS = (
     Mutation(
         "a proof that is claimed for a room that has changed",
         "preemption/least_disturbance/deferral.py",
-        "if one.model == room)",
+        "if one.model == room.fingerprint)",
         "if one.model)",
         IMPROVING,
     ),

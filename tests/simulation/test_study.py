@@ -5,30 +5,17 @@ from random import Random
 
 import pytest
 
-from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
-from reprieve.config import parse_configuration
 from reprieve.model.objects import Node
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
-from reprieve.scheduler.settings import Settings
-from reprieve.study.cell import fits_at_all
-from reprieve.study.generator import GeneratorOptions, generated
-from reprieve.study.job import GPU, Job
-from reprieve.study.measures import Measures, amount_of
-from reprieve.study.node_pools import node, pool
+from reprieve.study.job import Job
+from reprieve.study.measures import Measures
+from reprieve.study.node_pools import node
 from reprieve.study.simulation import EPOCH, Simulation
+from tests.simulation.many_studies import check_that_every_job_ends, settings
 from tests.simulation.study_on_mini import decisions_on_mini
 
 UNTIL = 4000.0
-
-
-def settings(policy: str) -> Settings:
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": {"policy": policy}}]}],
-    }
-    return settings_of(parse_configuration(document), EVERYTHING)
 
 
 def random_jobs(seed: int, load: float) -> list[Job]:
@@ -83,8 +70,9 @@ def shown(decisions: Iterable[tuple[float, Decision]]) -> list[str]:
     return found
 
 
-# Where several pods leave at one instant the mini cluster may show them in two portions, and a demand may be
-# decided between them. In these traces that makes no difference.
+# Of 24 traces made like these three differ, all for one reason: the backoff of a demand ends at the very
+# instant at which a pod is gone. The mini cluster wakes the scheduler first and the light cluster shows it
+# the pod first; a cluster may do either.
 TRACES = [
     (10, 1.5, "Reprieve"),
     (11, 2.5, "Upstream"),
@@ -113,14 +101,4 @@ def test_every_decision_is_as_on_the_mini_cluster(seed: int, load: float, policy
 
 @pytest.mark.parametrize("seed", range(50))
 def test_every_job_ends_or_is_listed(seed: int) -> None:
-    jobs = generated(GeneratorOptions(days=0.02, nodes=2, load=1.5, mean_hours=0.1), seed)
-    cluster = pool("gpu8x2")
-    fitting = [job for job in jobs if fits_at_all(job, cluster)]
-    measures = Measures(cluster, fitting, EPOCH, (0.0, 1e9))
-    chosen = settings(("Upstream", "Reprieve")[seed % 2])
-    outcome = Simulation(Scheduler(chosen), cluster, measures, next(iter(chosen.profiles))).run(fitting, 1e6)
-    result = measures.result(outcome.unfinished)
-    assert result.finished + result.unfinished == len(fitting)
-    assert result.unfinished == 0
-    asked = sum(job.pods * job.duration * amount_of(job, GPU) for job in fitting) / 3600
-    assert result.work_done == pytest.approx(asked)
+    check_that_every_job_ends(seed)

@@ -14,6 +14,7 @@ from reprieve.cli.terminal import note, redraw
 _QUIET_SECONDS = 1.0
 _BETWEEN_SECONDS = 0.1
 _WIDTH = 30
+_ESTIMATED_AFTER_SECONDS = 5.0
 
 
 class ProgressBar:
@@ -23,17 +24,22 @@ class ProgressBar:
         self._about = about
         self._began = time.monotonic()
         self._shown_at = 0.0
+        self._first: int | None = None  # what was done before this began
         self._lock = threading.Lock()
         self._is_open = True
 
     def show(self, done: int, expected: int) -> None:
         """``expected``: 0 or no more than ``done``: unknown."""
         now = time.monotonic()
+        if self._first is None:
+            self._first = done
         if now - self._began < _QUIET_SECONDS or now - self._shown_at < _BETWEEN_SECONDS:
             return
         if done < expected:
             filled = _WIDTH * done // expected
-            self._draw(f"{'#' * filled}{'.' * (_WIDTH - filled)} {done} of {expected}", now)
+            bar = f"{'#' * filled}{'.' * (_WIDTH - filled)}"
+            left = time_left(now - self._began, done - self._first, expected - done)
+            self._draw(f"{bar} {done} of {expected}{left}", now)
         else:
             self._draw(f"{done}", now)
 
@@ -56,6 +62,17 @@ class ProgressBar:
             elif not self._shown_at:
                 note(f"{self._about}…")
             self._shown_at = now
+
+
+def time_left(seconds: float, done: int, left: int) -> str:
+    """As the rest of a line; empty as long as too little is known. ``done``: within so many seconds."""
+    if seconds < _ESTIMATED_AFTER_SECONDS or done <= 0:
+        return ""
+    expected = seconds * left / done
+    if expected < 60:
+        return f", about {max(1, round(expected))} s left"
+    minutes = round(expected / 60)
+    return f", about {minutes} min left" if minutes < 120 else f", about {round(minutes / 60)} h left"
 
 
 @contextmanager

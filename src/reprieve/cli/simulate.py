@@ -1,6 +1,8 @@
 """`reprieve simulate`: what would other policies have done with the same jobs?"""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -33,6 +35,7 @@ class SimulateFlags(TypedDict):
     mapped: tuple[str, ...]
     warmup: float
     scheduler_address: str
+    journals: tuple[str, ...]
     out: str
     strict: bool
 
@@ -81,6 +84,13 @@ class SimulateFlags(TypedDict):
 @click.option(
     "--on", "scheduler_address", default="", metavar="tcp://HOST:PORT", help="A Dask cluster that plays."
 )
+@click.option(
+    "--journal",
+    "journals",
+    multiple=True,
+    metavar="POLICY:SEED",
+    help="Write the journal of this cell: `reprieve page` shows each of its decisions. Repeat it.",
+)
 @click.option("--out", default="study", show_default=True, metavar="DIR", help="Where the report goes.")
 @click.option(
     "--strict", is_flag=True, help="Refuse a trace with lines that are wrong or jobs that never fit."
@@ -96,6 +106,7 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     from reprieve.study.report import left_out_lines, study_report, unfinished_lines
 
     chosen = _policies(flags["policies"] or ("Upstream", "Reprieve"))
+    journaled = [_cell(text, chosen, flags["seeds"]) for text in flags["journals"]]
     study = _study(trace, tuple(policy.name for policy in chosen), flags)
     head = study.head
     if flags["strict"] and head.left_out:
@@ -104,8 +115,8 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
         raise click.ClickException(f"{trace}: no job is left to play")
     for line in left_out_lines(head):
         note(line)
-    out, workers = Path(flags["out"]), _workers(flags)
-    with progress_bar("playing") as bar:
+    out = Path(flags["out"])
+    with _workers(flags) as workers, progress_bar("playing") as bar:
         cells = KeptCells(out / "cells", head.version, bar.show)
         try:
             results = studied(study.content, chosen, head.seeds, cells, workers)
@@ -118,6 +129,20 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     for verdict in report.verdicts:
         say(verdict)
     say(f"report: {out / 'report.html'}")
+    for place, seed in journaled:
+        _write_journal(out, study, (place, chosen[place]), seed)
+
+
+def _cell(text: str, policies: "Sequence[StudiedPolicy]", seeds: int) -> tuple[int, int]:
+    """The place of the policy, and the seed."""
+    name, _, seed = text.rpartition(":")
+    names = [policy.name for policy in policies]
+    if name not in names or not (seed.isascii() and seed.isdigit() and int(seed) < seeds):
+        known = f"one of {', '.join(names)}, and a seed from 0 to {seeds - 1}"
+        raise click.BadParameter(
+            f"expected {known}, as in {names[0]}:0, got {text!r}", param_hint="--journal"
+        )
+    return names.index(name), int(seed)
 
 
 # --- policies ------------------------------------------------------------------------------------
@@ -225,15 +250,21 @@ def _window(text: str) -> tuple[float, float] | None:
 # --- playing and writing -------------------------------------------------------------------------
 
 
-def _workers(flags: SimulateFlags) -> "Workers":
-    from reprieve.assembly.studies import ProcessPool, StudyError, dask_cluster
+@contextmanager
+def _workers(flags: SimulateFlags) -> "Iterator[Workers]":
+    from reprieve.assembly.studies import StudyError
+    from reprieve.assembly.study_workers import ProcessPool, dask_cluster
 
-    if not flags["scheduler_address"]:
-        return ProcessPool(flags["jobs"])
-    try:
-        return dask_cluster(flags["scheduler_address"])
-    except StudyError as error:
-        raise click.ClickException(f"--on {flags['scheduler_address']}: {error}") from error
+    address = flags["scheduler_address"]
+    if not address:
+        yield ProcessPool(flags["jobs"])
+        return
+    with ExitStack() as stack:
+        try:
+            workers = stack.enter_context(dask_cluster(address))
+        except StudyError as error:
+            raise click.ClickException(f"--on {address}: {error}") from error
+        yield workers
 
 
 def _write(out: Path, report: "StudyReport") -> None:
@@ -253,6 +284,20 @@ def _write(out: Path, report: "StudyReport") -> None:
             (out / name).write_bytes(content)
     except OSError as error:
         raise click.ClickException(f"--out {out}: cannot be written: {reason_of(error)}") from error
+
+
+def _write_journal(out: Path, study: "Study", policy: "tuple[int, StudiedPolicy]", seed: int) -> None:
+    """Two policies may have files of the same name, so that their places tell them apart."""
+    from reprieve.assembly.studies import StudyError, write_journal
+
+    place, chosen = policy
+    directory = out / "journals" / f"{place + 1}-{Path(chosen.name).stem}-seed-{seed}"
+    try:
+        with progress_bar(f"writing the journal of {chosen.name}, seed {seed}"):
+            write_journal(directory, study.content, chosen, seed)
+    except StudyError as error:
+        raise click.ClickException(str(error)) from error
+    say(f"journal of {chosen.name}, seed {seed}: reprieve page {directory}")
 
 
 def reason_of(error: OSError) -> str:

@@ -130,7 +130,8 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
     wholes: dict[str, int] = {}
     first, composite, outermost = list[int](), list[bool](), list[Group | None]()
     for code, key in enumerate(keys):
-        around = [*groups.chain(key)] if key is not None else []
+        # Keys of groups that are gone may be as many as those in use.
+        around = [*groups.chain(key)] if key in groups.pod_groups else []
         outermost.append(around[-1][1] if around else None)
         if not around:
             continue

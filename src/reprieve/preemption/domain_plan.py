@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -25,14 +25,26 @@ from reprieve.preemption.budgets import (
     InOrder,
     Joint,
 )
-from reprieve.preemption.least_disturbance.cascade import cascades
-from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, ceiling_of, costs_of
+from reprieve.preemption.least_disturbance.cascade import Cascades
+from reprieve.preemption.least_disturbance.costs import (
+    Costs,
+    Disturbance,
+    ceiling_of,
+    costs_of,
+    lasting,
+    priority_leads,
+)
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import Reach, model_of, reach_of
+from reprieve.preemption.least_disturbance.model_of_question import (
+    Reach,
+    RoomsInReach,
+    model_of,
+    reach_of,
+)
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
@@ -69,7 +81,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
     if question.policy.search is SearchMode.UPSTREAM:
         plan = planning.spare(placement, planning.local)
         return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
-    if question.disturbs_least and (known := planning.as_remembered()) is not None:
+    if question.disturbs_least and (known := planning.as_remembered(placement)) is not None:
         return known
     plan = planning.by_ceiling(placement)
     return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
@@ -109,35 +121,37 @@ class Planning:
 
     def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, usual, simple = self.question, plan, self.spare(placement, self.local)
-        ceiling = self._ceiling((usual, simple))
-        reach = reach_of(question, self.takeable, self.domain.nodes, ceiling)
-        costs = self._costs(reach, (*usual.victims, *simple.victims))
-        plan = min(usual, simple, key=lambda one: costs.of(one.victims))
+        question, usual = self.question, plan
+        reach = reach_of(question, self.takeable, self.domain.nodes, self._ceiling(usual))
+        prices = _Prices(question, self.takeable, reach, usual.victims)
         target = sum(node != NOWHERE for node in placement.nodes)
-        model = model_of(question, self.takeable, reach, target, costs)
+        rooms = RoomsInReach(question, self.takeable, reach, target, prices.of)
         deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
         asked = len(deferral.rooms)
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(plan, model, effort)
+        found, model, other = self._sought(plan, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        if other is not None:
-            strict = question.policy.breaks_no_budget
-            plan = min(plan, other, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
+        plans = [plan, *([other] if other is not None else ())]
+        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
+        if not (found.proved or (found.awaited and priority_leads(rooms.order))):
+            plans.append(self.spare(placement, self.local))
+        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
+        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
-        for room, highest in deferral.rooms[asked : asked + 1]:
+        for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, ceiling, highest, target, room, spent)
+            remembered = Remembered(*named, quality, highest, target, spent)
             deferral.noted[self.domain.name] = remembered
         return replace(plan, quality=quality)
 
-    def as_remembered(self) -> Plan | None:
+    def as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, or if it costs more now: then it is searched anew.
+        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
+        lost grows by the time between the decisions, for all plans alike, and is no reason.
         """
         question, deferral = self.question, self.question.policy.deferral or Deferral(0.0)
         first = deferral.earlier.get(self.domain.name)
@@ -145,20 +159,28 @@ class Planning:
             return None
         answers = [one for one in deferral.answers if one.units is not None]
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
-        reach = reach_of(question, self.takeable, self.domain.nodes, first.reach)
-        costs = self._costs(reach, [unit for unit in self.local if unit.name in names])
-        model = model_of(question, self.takeable, reach, first.target, costs).below(first.solved)
+        reach = reach_of(question, self.takeable, self.domain.nodes, first.solved)
+        named = [unit for unit in self.local if unit.name in names]
+        prices = _Prices(question, self.takeable, reach, named)
+        model = model_of(question, self.takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, self.takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
         again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
         plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
-        plan = min(plans, key=lambda one: costs.of(one.victims), default=None)
-        if plan is None or (cost := costs.of(plan.victims)) > first.cost:
+        if not plans:
             return None
         before = question.demand.effort.spent
-        known = deferral.known_of(room.fingerprint, first, question.demand.effort)
+        known = deferral.known_of(room, first, question.demand.effort)
+        simple = None if known.proved else self.spare(placement, self.local)
+        if simple is not None and not (strict and simple.broken):
+            plans.append(simple)
+        costs = prices.of_victims(plans)
+        plan = min(plans, key=lambda one: costs.of(one.victims))
+        cost = costs.of(plan.victims)
+        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
+            return None
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
@@ -182,46 +204,32 @@ class Planning:
         there = [(member, node) for member, node in found if member is not None and node is not None]
         return there if len(there) == len(found) else None
 
-    def _ceiling(self, plans: Iterable[Plan]) -> float:
-        """No plan that evicts units above this priority is better than the best of these."""
-        strict, order = self.question.policy.breaks_no_budget, self.question.policy.disturbance
-        usable = (plan for plan in plans if not (strict and plan.broken))
-        return min(
-            (ceiling_of(order, self.takeable.accounts, plan.victims) for plan in usable), default=math.inf
-        )
-
-    def _costs(self, reach: Reach, others: Iterable[Unit]) -> Costs:
-        """Of the units in reach, and of others."""
-        question, takeable = self.question, self.takeable
-        wanted = np.zeros(len(takeable.units.priority), np.bool_)
-        wanted[reach.units] = True
-        wanted[[unit.number for unit in others]] = True
-        costs = costs_of(takeable.units, wanted, takeable.accounts, question.policy.disturbance)
-        if takeable.lost_work is not None:
-            costs = replace(costs, lost_work=takeable.lost_work(wanted))
-        if Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=cascades(question, takeable.units, np.flatnonzero(wanted)))
-        return costs
+    def _ceiling(self, plan: Plan) -> float:
+        """No plan that evicts units above this priority is better than this one."""
+        policy = self.question.policy
+        if policy.breaks_no_budget and plan.broken:
+            return math.inf
+        return ceiling_of(policy.disturbance, self.takeable.accounts, plan.victims)
 
     def _sought(
-        self, plan: Plan, model: RoomModel, effort: Effort, retries: int = _RETRIES
+        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
     ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in the model, and the plan that it makes.
+        """What is found in one of the models, which one, and the plan that it makes.
 
         Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
         longer, and something else is sought.
         """
-        known = self._solution(plan, model)
+        model, start = begun(rooms, partial(self._solution, plan))
         improve = self.question.policy.improving(self.takeable.units)
-        found = least_disturbing(model, known, effort, improve)
+        found = least_disturbing(model, start, effort, improve)
         other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None or found.best is None or found.best == known:
+        if other is not None or found.best is None or found.best == self._solution(plan, model):
             return found, model, other
-        model = model.without_success(found.best.units)
+        barred = rooms.below(math.inf).without_success(found.best.units)
         if not retries:
-            return found, model, None
+            return found, barred, None
         # Without effort, a first plan is all that can be found.
-        return self._sought(plan, model, effort, retries - 1 if effort.spent < effort.units else 0)
+        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
 
     def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
         """The plan in words of the model, if the model has all of its victims."""
@@ -473,6 +481,40 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+class _Prices:
+    """What units cost, as far as it was asked: of many units, few are."""
+
+    def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
+        """``reach``: the units of which costs may be asked. Of others, all is known at once."""
+        self._takeable, self._order = takeable, question.policy.disturbance
+        self._cascades = Cascades(question, takeable.units)
+        numbers = np.array([unit.number for unit in others], np.int64)
+        self._expected, self._known = (np.zeros(len(takeable.units.priority), np.bool_) for _ in range(2))
+        self._expected[reach.units], self._expected[numbers] = True, True
+        self.costs = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
+        self.of(numbers)
+
+    def of_victims(self, plans: Iterable[Plan]) -> Costs:
+        return self.of(np.array([unit.number for plan in plans for unit in plan.victims], np.int64))
+
+    def of(self, numbers: Ints) -> Costs:
+        """With what is known of these units, too."""
+        new, takeable, costs = np.unique(numbers[~self._known[numbers]]), self._takeable, self.costs
+        if not self._expected[new].all():
+            self._expected[new] = True
+            wider = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
+            costs = replace(wider, cascade=costs.cascade, lost_work=costs.lost_work)
+        self._known[new] = True
+        if len(new) and takeable.lost_work is not None:
+            wanted = np.zeros_like(self._known)
+            wanted[new] = True
+            costs = replace(costs, lost_work=costs.lost_work + takeable.lost_work(wanted))
+        if len(new) and Disturbance.CASCADE in costs.order:
+            costs = replace(costs, cascade=costs.cascade + self._cascades.of(new))
+        self.costs = costs
+        return costs
 
 
 def least_short(freed: Ints, choose: Choose) -> Choose:

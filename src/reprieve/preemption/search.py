@@ -20,7 +20,7 @@ from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
-from reprieve.preemption.least_disturbance.cascade import cascades
+from reprieve.preemption.least_disturbance.cascade import Cascades
 from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
 from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
@@ -69,7 +69,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     if Disturbance.LOST_WORK in costs.order:
         costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
     if Disturbance.CASCADE in costs.order:
-        costs = replace(costs, cascade=cascades(question, units, np.array(numbers, np.int64)))
+        costs = replace(costs, cascade=Cascades(question, units).of(np.array(numbers, np.int64)))
     return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 

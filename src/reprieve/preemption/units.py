@@ -271,7 +271,7 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
 
 
 def _priority_as_victims(said: GroupColumns, view: Snapshot, permitted: PermittedClasses) -> Ints:
-    """[key]"""
+    """[key] the priority that its pods have as victims."""
     if not permitted.namespaces:
         return said.priority
     classes = view.priority_classes

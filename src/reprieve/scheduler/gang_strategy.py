@@ -31,6 +31,15 @@ def needed_members(context: DecisionContext) -> list[Demand]:
     return [replace(demand, pods=(pod,), needed=1, nominated=(node,)) for pod, node in alone]
 
 
+def needed_by_own_priority(context: DecisionContext) -> list[Demand]:
+    """The same, and each pod that is a demand of its own preempts with its own priority."""
+    priority = context.view.pods.priority
+    demands = needed_members(context)
+    return [
+        replace(one, priority=int(priority[one.pods[0]])) if len(one.pods) == 1 else one for one in demands
+    ]
+
+
 def all_members(context: DecisionContext) -> list[Demand]:
     return [context.demand]
 
@@ -46,4 +55,4 @@ def singly(find: FindCandidates) -> FindCandidates:
 
 MIN_COUNT = GangStrategy(needed_members, together)
 ALL_MEMBERS = GangStrategy(all_members, together)
-POD_BY_POD = GangStrategy(needed_members, singly)
+POD_BY_POD = GangStrategy(needed_by_own_priority, singly)

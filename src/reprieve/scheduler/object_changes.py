@@ -41,6 +41,11 @@ def is_newer(new: ObjectMeta, known: KubernetesObject | None) -> bool:
     return known is None or known.metadata.resource_version != new.resource_version
 
 
+def is_controlled_anew(old: KubernetesObject | None, new: KubernetesObject) -> bool:
+    """Whether it belongs to another controller than before."""
+    return new.metadata.owner_references != (() if old is None else old.metadata.owner_references)
+
+
 def is_report(old: KubernetesObject | None, new: KubernetesObject) -> bool:
     """Whether a group shows nothing new but what was reported on it, which no decision reads."""
     if not (isinstance(old, PodGroup | CompositePodGroup) and isinstance(new, PodGroup | CompositePodGroup)):
@@ -99,6 +104,8 @@ def meaning(old: CompiledPod, new: CompiledPod) -> Changes:
             changes.add(Change.POD_GREW)
     if old.shape.labels != new.shape.labels:
         changes.add(Change.POD_RELABELED)
+    if is_controlled_anew(old.pod, new.pod):
+        changes.add(Change.CONTROLLERS)
     if new.pod.metadata.deletion_timestamp is not None and old.pod.metadata.deletion_timestamp is None:
         changes.add(Change.POD_LEAVING)
     return frozenset(changes)

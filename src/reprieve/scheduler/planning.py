@@ -48,20 +48,21 @@ def make_room(context: DecisionContext, policy: Policy | None, gangs: GangStrate
         return Weighed(refusal=NoPlan(Why.OFF))
     pods = context.demand.pods
     made: list[Weighed] = []
-    refused: dict[Shape | tuple[int, ...], Weighed] = {}  # of single pods with one shape, the first is tried
+    # Of single pods of one shape and priority, the first is tried.
+    refused: dict[tuple[Shape | tuple[int, ...], int], Weighed] = {}
     for demand in gangs.demands(context):
         if made and (demand.topology_key or len(made) == _AT_ONCE):
             break  # the first pod decides on the domain of the others
         is_one = len(demand.pods) == 1
         shape = context.view.pods.shape(demand.pods[0]) if is_one else demand.pods
-        if shape in refused:
+        if (shape, demand.priority) in refused:
             continue
         weighed = _best_plans(context, demand, policy, gangs, now)
         if weighed.plans:
             made.append(weighed)
             context = context.beside(weighed.plans[0])
         else:
-            refused[shape] = weighed
+            refused[shape, demand.priority] = weighed
     if not made and not refused:
         return Weighed(refusal=NoPlan(Why.NO_HELP))  # no part of a tree can be met by the pods that wait
     return _together(pods, made) if made else _refused(list(refused.values()))

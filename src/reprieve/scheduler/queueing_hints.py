@@ -29,11 +29,12 @@ class Change(Enum):
     TOLERATIONS = auto()  # what priority classes say of them
     CLOCKS = auto()  # the toleration of a pod has begun to count
     EVICTIONS = auto()  # one that counted against a limit did not happen
+    CONTROLLERS = auto()  # a pod that runs belongs to another workload, whose evictions count
     GROUPS = auto()  # of pods that run: other priorities, or other units of preemption
 
 
 # What a demand waits for that would have room but for what protects other pods for a time.
-ABOUT_TOLERATIONS = frozenset({Change.TOLERATIONS, Change.CLOCKS, Change.EVICTIONS})
+ABOUT_TOLERATIONS = frozenset({Change.TOLERATIONS, Change.CLOCKS, Change.EVICTIONS, Change.CONTROLLERS})
 
 # No backoff delays a demand when an administrator allows what it waits for.
 AT_ONCE = frozenset({Change.TOLERATIONS})

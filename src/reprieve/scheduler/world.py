@@ -44,6 +44,7 @@ from reprieve.scheduler.object_changes import (
     Changes,
     capacity_of,
     facts_of,
+    is_controlled_anew,
     is_heartbeat,
     is_newer,
     is_older,
@@ -416,6 +417,8 @@ class World:
             self.edition += 1
         if isinstance(thing, PriorityClass) and isinstance(old, PriorityClass) and says_the_same(old, thing):
             return regrouped
+        if type(thing) in OWNER_KINDS and is_controlled_anew(old, thing):
+            regrouped |= {Change.CONTROLLERS}
         return self._other_changed(type(thing)) | regrouped
 
     def _regrouped(self, groups: Iterable[GroupKey]) -> Changes:

@@ -32,7 +32,7 @@ METRICS: Mapping[str, Metric] = {
     "evictions an hour": _per_hour(lambda measured: measured.evictions),
     "evictions": lambda measured: measured.evictions,
     "evictions in vain": lambda measured: measured.in_vain,
-    "workloads ended": lambda measured: measured.workloads_ended,
+    "gangs interrupted": lambda measured: measured.workloads_ended,
     "budget breaks": lambda measured: measured.budget_breaks,
     "work lost": lambda measured: measured.work_lost,
     "goodput": lambda measured: measured.goodput,
@@ -50,9 +50,13 @@ class Estimate(msgspec.Struct, frozen=True):
     seeds: int = 1
 
     @property
+    def is_of_few_seeds(self) -> bool:
+        """Then an interval says little: two equal differences would make it a point."""
+        return self.seeds < _ENOUGH_SEEDS
+
+    @property
     def excludes_zero(self) -> bool:
-        """Of few seeds an interval says little: two equal differences would make it a point."""
-        if self.low is None or self.high is None or self.seeds < _ENOUGH_SEEDS:
+        if self.low is None or self.high is None or self.is_of_few_seeds:
             return False
         return self.low > 0 or self.high < 0
 

@@ -92,14 +92,15 @@ class LightCluster:
     # --- for the scheduler -----------------------------------------------------------------------
 
     def perform(self, effects: Iterable[Effect]) -> None:
+        """Answers show up with what is taken next, but for events: the scheduler awaits no answer to those,
+        and each would cost a step."""
         for effect in effects:
-            self._inbox.append(Done(effect) if self._happens(effect) else _missing(effect))
+            if not isinstance(effect, Announce):
+                self._inbox.append(Done(effect) if self._happens(effect) else _missing(effect))
 
     def _happens(self, effect: Effect) -> bool:
         """False if the object does not exist any more."""
         match effect:
-            case Announce():
-                return True
             case Evict():
                 self.delete(effect.target.uid)
                 return True  # a pod that is gone counts as evicted

@@ -48,7 +48,7 @@ class Measured(msgspec.Struct, frozen=True):
     cascades: dict[int, int]  # chains of evictions by depth
     waiting: dict[int, Waiting]  # by priority
     tenants: dict[str, Waiting]
-    fairness: float  # Jain's index of the share of its asked work that each tenant got done
+    fairness: float  # Jain's index of the share of its work that each tenant got done by the last arrival
     finished: int  # jobs, at any time
     unfinished: int  # when the simulation was cut off
     unfinished_names: tuple[str, ...]
@@ -103,7 +103,8 @@ class Measures:
         self._add("lost", job, pods, seconds, now)
 
     def worked(self, job: Job, pods: int, seconds: float, now: float) -> None:
-        self._got[job.tenant] += pods * seconds * amount_of(job, self.resource)
+        in_time = min(now, self._till) - (now - seconds)  # after the last arrival all get their share
+        self._got[job.tenant] += pods * max(0.0, in_time) * amount_of(job, self.resource)
         self._add("done", job, pods, seconds, now)
 
     def _add(self, kind: str, job: Job, pods: int, seconds: float, now: float) -> None:

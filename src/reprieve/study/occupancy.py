@@ -18,9 +18,10 @@ class Occupancy:
         """The share that is used, and the share of the rest that is in fragments."""
         free = dict(self._offered)
         for pod in pods:
-            if pod.spec.node_name in free:
-                requests = pod.spec.containers[0].resources.requests or {}
-                free[pod.spec.node_name] -= _amount(requests, self._resource)
+            spec = pod.spec
+            if spec.node_name in free:
+                requests = spec.containers[0].resources.requests
+                free[spec.node_name] -= _amount(requests, self._resource) if requests else 0.0
         total = sum(self._offered.values())
         used = 1 - sum(free.values()) / total if total else 0.0
         return used, _fragments(free, self._typical)

@@ -3,7 +3,7 @@
 It knows no files. How numbers are compared is in ``comparison``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,6 +12,7 @@ from reprieve.study.comparison import ComparedMetric, Disagreement, Estimate, co
 from reprieve.study.measures import Measured, Waiting
 
 _SHOWN_PROBLEMS = 20
+STAR = " *"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,68 +61,102 @@ def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) ->
     differences = {one.metric: one.differences[found.policy] for one in table}
     sure = [f"{metric} {signed(one.mean)}" for metric, one in differences.items() if one.excludes_zero]
     differ = (
-        f"{found.policy} preempts otherwise than {first} in {found.only_other} decisions "
-        f"({found.only_first} of {first} it does not make)"
+        f"{found.policy} and {first} differ: {found.only_other} preempting decisions only {found.policy} "
+        f"makes, {found.only_first} only {first} makes"
     )
+    if any(one.is_of_few_seeds for one in differences.values()):
+        return f"{differ}; too few seeds to tell whether metrics differ by more than chance."
     if not sure:
         return f"{differ}; no metric differs by more than chance explains."
-    return f"{differ}; beyond chance: {', '.join(sure)}."
+    return f"{differ}; beyond chance, {found.policy} has {', '.join(sure)}."
 
 
 def signed(value: float) -> str:
-    return f"{value:+.4g}".replace("-", "−")
+    """What is only rounding is 0."""
+    if abs(value) < 1e-9:
+        return "0"
+    return (f"{value:+.3g}" if abs(value) < 1000 else f"{value:+.0f}").replace("-", "−")
 
 
-def shown(estimate: Estimate) -> str:
-    """A mean with its interval."""
-    mean = _plain(estimate.mean)
+def shown(estimate: Estimate) -> tuple[str, str]:
+    """A mean and its interval; no metric can be less than 0."""
     if estimate.low is None or estimate.high is None:
-        return mean
-    return f"{mean} ({_plain(estimate.low)} to {_plain(estimate.high)})"
+        return _plain(estimate.mean), ""
+    return _plain(estimate.mean), f"{_plain(max(0.0, estimate.low))} to {_plain(estimate.high)}"
 
 
 def _plain(value: float) -> str:
-    return f"{value:.4g}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:.0f}"
 
 
-def shown_difference(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None:
-        return signed(estimate.mean)
-    interval = f"({signed(estimate.low)} to {signed(estimate.high)})"
-    return f"{signed(estimate.mean)} {interval}{' *' if estimate.excludes_zero else ''}"
+def shown_difference(estimate: Estimate) -> tuple[str, str]:
+    """A difference, with a star if it is beyond chance, and its interval."""
+    if estimate.low is None or estimate.high is None or signed(estimate.low) == signed(estimate.high) == "0":
+        return signed(estimate.mean), ""
+    mean = f"{signed(estimate.mean)}{STAR if estimate.excludes_zero else ''}"
+    return mean, f"{signed(estimate.low)} to {signed(estimate.high)}"
 
 
-def comparison_table(report: StudyReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The header, and a row for each metric: every policy's mean, and its difference from the first."""
+Cell = tuple[str, str]  # a figure, and its interval
+
+
+def comparison_table(report: StudyReport) -> tuple[tuple[str, ...], list[tuple[str, list[Cell]]]]:
+    """The header, and for each metric every policy's mean, and its difference from the first."""
     first, *others = report.head.policies
     header = ("metric", first, *(cell for name in others for cell in (name, f"{name} − {first}")))
-    return header, [_comparison_row(one, first, others) for one in report.compared]
+    return header, [(one.metric, _comparison_row(one, first, others)) for one in report.compared]
 
 
-def _comparison_row(one: ComparedMetric, first: str, others: Sequence[str]) -> tuple[str, ...]:
+def _comparison_row(one: ComparedMetric, first: str, others: Sequence[str]) -> list[Cell]:
     pairs = ((shown(one.means[name]), shown_difference(one.differences[name])) for name in others)
-    return (one.metric, shown(one.means[first]), *(cell for pair in pairs for cell in pair))
+    return [shown(one.means[first]), *(cell for pair in pairs for cell in pair)]
+
+
+def meanings(head: StudyHead) -> list[tuple[str, str]]:
+    """What each metric counts, between the warm-up and the last arrival."""
+    hours = f"hours of {head.resource}"
+    return [
+        ("preemptions", "decisions that evict; fewer is better"),
+        ("evictions", "pods that these evict; fewer is better"),
+        ("evictions in vain", "evicted pods whose room the preemptor did not use; fewer is better"),
+        ("gangs interrupted", "gangs that fell below their minimum and began anew; fewer is better"),
+        ("budget breaks", "evicted pods beyond what PodDisruptionBudgets allowed; fewer is better"),
+        ("work lost", f"{hours} since the last checkpoint of what was evicted; less is better"),
+        ("goodput", f"{hours} of work that lasts, as a share of what the cluster offers; more is better"),
+        (
+            "fairness",
+            "Jain's index of the share of its work that each tenant got done by the last arrival: 1 if all "
+            "are equal, 1/n if one of n gets all; more is better",
+        ),
+        ("unfinished", "jobs that had not ended when the simulation was cut off; fewer is better"),
+    ]
 
 
 def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[str, ...]]:
-    """Policy, priority or tenant, starts, p50, p95, p99; means over seeds."""
-    rows: list[tuple[str, ...]] = []
+    """Priority or tenant, policy, starts of all seeds; p50, p95, p99 as means over seeds."""
+    found: list[tuple[str, str, list[Waiting]]] = []
     for policy, arm in report.results.items():
         tables: list[dict[str, Waiting]] = [
             one.tenants if by_tenant else {str(key): value for key, value in one.waiting.items()}
             for one in arm
         ]
-        keys = sorted({key for table in tables for key in table}, key=_numbers_first)
-        for key in keys:
-            known = [table[key] for table in tables if key in table]
-            cells = [sum(getattr(one, name) for one in known) / len(known) for name in ("p50", "p95", "p99")]
-            starts = sum(one.starts for one in known)
-            rows.append((policy, key, str(starts), *(f"{cell:.0f}" for cell in cells)))
-    return rows
+        for key in {key for table in tables for key in table}:
+            found.append((key, policy, [table[key] for table in tables if key in table]))
+    place = {policy: i for i, policy in enumerate(report.results)}
+    found.sort(key=lambda row: (*_highest_first(row[0]), place[row[1]]))
+    return [
+        (key, policy, str(sum(one.starts for one in known)), *_waits(known)) for key, policy, known in found
+    ]
 
 
-def _numbers_first(key: str) -> tuple[int, str]:
-    return (int(key), "") if key.lstrip("-").isdigit() else (0, key)
+def _waits(known: Sequence[Waiting]) -> Iterator[str]:
+    for name in ("p50", "p95", "p99"):
+        yield f"{sum(getattr(one, name) for one in known) / len(known):.0f}"
+
+
+def _highest_first(key: str) -> tuple[int, str]:
+    """Priorities, or names in their order."""
+    return (-int(key), "") if key.lstrip("-").isdigit() else (0, key)
 
 
 def cascade_rows(report: StudyReport) -> list[tuple[str, ...]]:
@@ -140,6 +175,7 @@ def head_lines(head: StudyHead) -> list[str]:
         f"policies: {', '.join(head.policies)}; the first is the base of all differences",
         f"seeds: {', '.join(map(str, head.seeds))}; {head.arrivals}",
         f"version: {head.version}",
+        "decisions: the same command with --journal POLICY:SEED writes a journal for `reprieve page`",
         *(f"mapping: {one}" for one in head.mapping),
         *(f"invented: {one}" for one in head.invented),
     ]

@@ -5,14 +5,17 @@ from html import escape
 
 from reprieve.study.measures import Measured
 from reprieve.study.report import (
+    STAR,
+    Cell,
     StudyReport,
     cascade_rows,
     comparison_table,
     head_lines,
+    meanings,
     unfinished_lines,
     waiting_rows,
 )
-from reprieve.study.report_markdown import FOOTNOTE
+from reprieve.study.report_markdown import FOOTNOTE, WAITING_NOTE
 from reprieve.study.svg import bars, lines
 
 _STYLE = """
@@ -20,14 +23,17 @@ _STYLE = """
   --line-0: #0550ae; --line-1: #bc4c00; --line-2: #1a7f37; --line-3: #8250df; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9198a1; --rule: #3d444d;
   --paper: #0d1117; --line-0: #79c0ff; --line-1: #ffa657; --line-2: #7ee787; --line-3: #d2a8ff; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 68rem;
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .verdict { font-size: 1.05rem; border-left: 4px solid var(--line-0); padding-left: .8rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(--rule);
   white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } td.sure { font-weight: 600; }
+th:first-child, td:first-child, .two-names :is(th, td):nth-child(2), .words :is(th, td) { text-align: left; }
+.figures th { white-space: normal; max-width: 9rem; } td small { display: block; color: var(--soft);
+  font-weight: 400; } .words td { white-space: normal; } details { margin: 1rem 0; }
+td.sure { font-weight: 600; }
 figure { margin: 1.2rem 0; } figcaption { color: var(--soft); } svg { max-width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .name, svg .value { fill: var(--ink); }
 .axis, .interval { stroke: var(--soft); fill: none; } polyline { stroke-width: 1.6; }
@@ -39,23 +45,31 @@ svg text.line-2 { fill: var(--line-2); } svg text.line-3 { fill: var(--line-3); 
 .bar.line-2 { fill: var(--line-2); } .bar.line-3 { fill: var(--line-3); } .bar { opacity: .75; }
 pre { white-space: pre-wrap; color: var(--soft); } .note { color: var(--soft); }
 """
-_BARS = ("evictions an hour", "workloads ended", "work lost", "goodput")
+_BARS = ("evictions an hour", "gangs interrupted", "work lost", "goodput")
 
 
 def html(report: StudyReport) -> str:
-    title = f"{' and '.join(report.head.policies)} on {report.head.trace}"
+    title = f"{', '.join(report.head.policies)} on {report.head.trace}"
     header, rows = comparison_table(report)
     cascades = cascade_rows(report)
     body = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="verdict">{escape(verdict)}</p>' for verdict in report.verdicts),
-        _table(header, rows),
+        _comparison(header, rows),
         f'<p class="note">{escape(FOOTNOTE)}</p>',
+        "<details><summary>What the metrics mean</summary>",
+        _table(["metric", "meaning"], meanings(report.head), "words"),
+        "</details>",
         *_plots(report),
         "<h2>Waiting time in seconds, by priority</h2>",
-        _table(["policy", "priority", "starts", "p50", "p95", "p99"], waiting_rows(report)),
+        f'<p class="note">{escape(WAITING_NOTE)}</p>',
+        _table(["priority", "policy", "starts", "p50", "p95", "p99"], waiting_rows(report), "two-names"),
         "<h2>Waiting time in seconds, by tenant</h2>",
-        _table(["policy", "tenant", "starts", "p50", "p95", "p99"], waiting_rows(report, by_tenant=True)),
+        _table(
+            ["tenant", "policy", "starts", "p50", "p95", "p99"],
+            waiting_rows(report, by_tenant=True),
+            "two-names",
+        ),
         *(
             ("<h2>Chains of evictions</h2>", _table(["policy", "depth", "plans"], cascades))
             if cascades
@@ -81,7 +95,8 @@ def _plots(report: StudyReport) -> list[str]:
     for one in report.compared:
         if one.metric in _BARS:
             means = {policy: (mean.mean, mean.low, mean.high) for policy, mean in one.means.items()}
-            found.append(bars(one.metric, means, ""))
+            unit = f", hours of {report.head.resource}" if one.metric == "work lost" else ""
+            found.append(bars(f"{one.metric}{unit}", means))
     used = {policy: _averaged(arm, 1) for policy, arm in report.results.items()}
     pieces = {policy: _averaged(arm, 2) for policy, arm in report.results.items()}
     resource = report.head.resource
@@ -104,13 +119,31 @@ def _averaged(arm: Sequence[Measured], column: int) -> list[tuple[float, float]]
     ]
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _comparison(header: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
+    """Intervals stand below their figures: beside them, three policies would not fit on a page."""
+    lines_ = [
+        f"<td>{escape(metric)}</td>"
+        + "".join(
+            f"<td{_mark(mean)}>{escape(mean)}<small>{escape(interval)}</small></td>"
+            for mean, interval in cells
+        )
+        for metric, cells in rows
+    ]
+    return _rows(header, lines_, "figures")
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "") -> str:
+    return _rows(header, ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows], style)
+
+
+def _rows(header: Sequence[str], rows: Sequence[str], style: str) -> str:
     head = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in header)
-    lines_ = "".join(
-        "<tr>" + "".join(f"<td{_mark(cell)}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table class="{style}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines_}</tbody></table></div>'
 
 
 def _mark(cell: str) -> str:
-    return ' class="sure"' if cell.endswith(" *") else ""
+    return ' class="sure"' if cell.endswith(STAR) else ""

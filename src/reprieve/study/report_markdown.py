@@ -7,26 +7,40 @@ from reprieve.study.report import (
     cascade_rows,
     comparison_table,
     head_lines,
+    meanings,
     unfinished_lines,
     waiting_rows,
 )
 
 FOOTNOTE = (
-    "Means over seeds with 95 % intervals. * : the interval of the difference does not contain 0, over five "
-    "seeds or more."
+    "Means over seeds, with 95 % intervals. A difference is that of the same seeds; a star marks one whose "
+    "interval does not contain 0, from five seeds on. Each interval stands alone: of twenty metrics that are "
+    "equal, one gets a star by chance."
+)
+WAITING_NOTE = (
+    "From an arrival or an eviction until the pod, or the minimum of the gang, runs. Percentiles are means "
+    "over seeds; starts are those of all seeds."
 )
 
 
 def markdown(report: StudyReport) -> str:
     header, rows = comparison_table(report)
-    waits = ("policy", "priority", "starts", "p50", "p95", "p99")
-    tenants = ("policy", "tenant", *waits[2:])
+    waits = ("priority", "policy", "starts", "p50", "p95", "p99")
+    tenants = ("tenant", *waits[1:])
     parts = [
         "# Study",
         "\n".join(f"- {verdict}" for verdict in report.verdicts),
-        table(header, rows),
+        table(
+            header,
+            [
+                (metric, *(f"{mean} ({interval})" if interval else mean for mean, interval in cells))
+                for metric, cells in rows
+            ],
+        ),
         FOOTNOTE,
+        table(("metric", "meaning"), meanings(report.head)),
         "## Waiting time in seconds, by priority",
+        WAITING_NOTE,
         table(waits, waiting_rows(report)),
         "## Waiting time in seconds, by tenant",
         table(tenants, waiting_rows(report, by_tenant=True)),

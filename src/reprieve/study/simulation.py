@@ -102,14 +102,20 @@ class Simulation:
 
     def _settle(self, now: float) -> None:
         """Everything happens that is due. The scheduler observes also without events: a time may be over."""
-        self._cluster.advance(now)
-        events = self._cluster.taken() + self._answered()
+        events = self._happened(now)
+        if not events and not self._wakes_by(now):
+            return  # only a controller noticed something
         while True:
             self._observe(events, now)
-            self._cluster.advance(now)
-            events = self._cluster.taken() + self._answered()
-            if not events and not self._decide_some(now):
-                return
+            events = self._happened(now)
+            if not events:
+                if not self._decide_some(now):
+                    return
+                events = self._happened(now)
+
+    def _happened(self, now: float) -> list[Event]:
+        self._cluster.advance(now)
+        return self._cluster.taken() + self._answered()
 
     def _next_time(self, now: float) -> float | None:
         """None if nothing will ever happen again."""
@@ -117,6 +123,10 @@ class Simulation:
         wakes = self._scheduler.next_time() if self._jobs.is_busy else None
         moments = [moment for moment in (due, wakes) if moment is not None]
         return max(now, min(moments)) if moments else None
+
+    def _wakes_by(self, now: float) -> bool:
+        wakes = self._scheduler.next_time()
+        return wakes is not None and wakes <= now
 
     def _observe(self, events: Sequence[Event], now: float) -> None:
         self._perform(self._scheduler.observe(events, now), now)

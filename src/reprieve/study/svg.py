@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 Points = Sequence[tuple[float, float]]
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 200, 56, 28, 12
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 220, 56, 28, 32
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")  # lines differ by more than colour
 
 
@@ -17,16 +17,16 @@ def lines(title: str, series: Mapping[str, Points], unit: str, across: str = "ho
         for i, points in enumerate(series.values())
     ]
     key = [
-        _text(f"key line-{i % len(_DASHES)}", _LEFT + 8 + 170 * i, _TOP + 8, name, anchor="start")
+        _text(f"key line-{i % len(_DASHES)}", _LEFT + 170 * i, _TOP - 16, name, anchor="start")
         for i, name in enumerate(series)
     ]
     return _figure(title, (*_axes(most_x, most_y, unit, across), *drawn, *key))
 
 
-def bars(title: str, values: Mapping[str, tuple[float, float | None, float | None]], unit: str) -> str:
+def bars(title: str, values: Mapping[str, tuple[float, float | None, float | None]]) -> str:
     """One bar for each name, with its interval, if there is one."""
     most = max((high if high is not None else mean for mean, _, high in values.values()), default=1.0) or 1.0
-    step, height = 26, 26 * len(values) + 30
+    step, height = 26, 26 * len(values) + 12
     scale = (_WIDTH - 260) / most
     parts = []
     for i, (name, (mean, low, high)) in enumerate(values.items()):
@@ -36,7 +36,9 @@ def bars(title: str, values: Mapping[str, tuple[float, float | None, float | Non
         if low is not None and high is not None:
             parts.append(_interval(180 + max(low, 0) * scale, 180 + high * scale, y + 8))
         end = 190 + max(mean, high or 0) * scale
-        parts.append(_text("value", end, y + 13, f"{mean:.4g} {unit}", anchor="start"))
+        parts.append(
+            _text("value", end, y + 13, f"{mean:.0f}" if mean >= 1000 else f"{mean:.3g}", anchor="start")
+        )
     return _figure(title, parts, height)
 
 

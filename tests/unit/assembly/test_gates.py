@@ -133,6 +133,18 @@ def test_without_it_pods_count_with_their_own_priority() -> None:
     assert not [e for e in stage.take() if isinstance(e, SetCondition) and e.status == "True"]
 
 
+@pytest.mark.parametrize("min_count", [0, 1])
+def test_without_it_pods_that_do_not_need_each_other_preempt_with_their_own(min_count: int) -> None:
+    """Of a basic group, and of a gang that runs: the pod of priority 9 lends its priority to no other."""
+    running: World = (a_node("n9", cpu="1"), a_member("g-9", cpu="1", on="n9"))
+    waiting: World = tuple(a_member(f"g-{i}", cpu="3", priority=p) for i, p in enumerate((9, 5)))
+    full: World = tuple(a_pod(f"p{i}", cpu="3", priority=5, on=f"n{i}") for i in range(2))
+    world: World = (a_node("n0"), a_node("n1"), *full, a_group("g", 9, min_count), *running, *waiting)
+    stage = played(*world, gates="WorkloadAwarePreemption=false")
+    assert len(evicted(stage)) == 1
+    assert {pod.name for pod, _ in stage.decisions[0].places} == {"g-0"}
+
+
 def test_without_it_reserved_room_has_the_priority_of_the_pods() -> None:
     gang: World = (a_group("g", 99, 1), a_member("g-0", cpu="3", priority=5))
     stage = played(a_node("n0"), a_pod("old", cpu="3", on="n0"), *gang, gates="WorkloadAwarePreemption=false")

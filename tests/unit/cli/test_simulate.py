@@ -6,7 +6,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from reprieve.assembly.offline_page import recording_in
 from reprieve.cli.main import reprieve
+from reprieve.runtime.journal import results
+from reprieve.runtime.journal_lines import Asked
+from reprieve.scheduler.decision import Outcome
 
 TOY = "\n".join(
     f'{{"arrival": {100 * i}, "duration": 50, "cpu": 2, "priority": {i % 3}, "grace": 1}}' for i in range(9)
@@ -59,6 +63,18 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         (("--map", "qos"), 2, "--map: expected COLUMN=VALUE:PRIORITY"),
         (("--out", "/dev/null/x"), 1, "--out /dev/null/x"),
         (("--seeds", "0"), 2, "--seeds: expected a number in the range"),
+        (
+            ("--journal", "Other:0"),
+            2,
+            "--journal: expected one of Upstream, Reprieve, and a seed from 0 to 19, as in Upstream:0",
+        ),
+        (("--seeds", "2", "--journal", "Upstream:2"), 2, "and a seed from 0 to 1, as in Upstream:0"),
+        (
+            ("--on", "tcp://127.0.0.1:1"),
+            1,
+            "--on tcp://127.0.0.1:1: expected the scheduler of a Dask cluster, got no answer: "
+            "connection refused",
+        ),
     ],
 )
 def test_mistakes(args: tuple[str, ...], code: int, sentence: str, tmp_path: Path) -> None:
@@ -85,3 +101,23 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     done = CliRunner().invoke(reprieve, ["simulate", "generated:speed=3"])
     assert done.exit_code == 1
     assert "generated:speed=3: expected some of days, nodes" in done.output
+
+
+def test_the_journal_of_a_cell_shows_its_decisions(tmp_path: Path) -> None:
+    trace = "\n".join(
+        f'{{"name": "j{i}", "arrival": {10 * i}, "duration": 500, "cpu": 12, "priority": {i}}}'
+        for i in range(3)
+    )
+    args = ("--seeds", "1", "--jobs", "1", "--policy", "Reprieve", "--journal", "Reprieve:0")
+    simulate(tmp_path, *args, trace=trace)
+    done = simulate(tmp_path, *args, trace=trace)  # a journal of the same cell is replaced
+    assert done.exit_code == 0, done.output
+    directory = tmp_path / "study" / "journals" / "1-Reprieve-seed-0"
+    assert f"journal of Reprieve, seed 0: reprieve page {directory}" in done.output
+    assert [path.name for path in directory.parent.iterdir()] == [directory.name]
+    asked = [
+        one.decision for one in results(directory) if isinstance(one, Asked) and one.decision is not None
+    ]
+    outcomes = [msgspec.json.decode(decision)["outcome"] for decision in asked]
+    assert outcomes.count(Outcome.PREEMPTS.value) == 2
+    assert recording_in(directory).notes == ()

@@ -23,7 +23,7 @@ from reprieve.scheduler.decision import Decision, Limited, Outcome
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.plan_records import ChainContinued
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.unit.scheduler.making import a_node, a_pod, wanting
+from tests.unit.scheduler.making import a_node, a_pod, later, wanting
 from tests.unit.scheduler.serving import Served, served
 
 LIMIT = EvictionLimit(2, 600.0, 1000)
@@ -207,6 +207,21 @@ def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
     cluster.fails(Evict)
     preempts = [d for d in cluster.stage.decisions if d.outcome is Outcome.PREEMPTS]
     assert [(d.demand.name, d.at) for d in preempts] == [("new", 0.0), ("growing", 20.0)]
+
+
+def test_a_pod_that_gets_another_controller_wakes_what_waits_for_the_limit() -> None:
+    cluster = twice().show(a_pod("new", cpu="4", priority=9))
+    cluster.stage.after(20.0)
+    assert cluster.wanted(Nominate) == []
+    cluster.show(owned(later(cluster.pod("a")), name="other-1"))
+    assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 20.0)
+
+
+def test_so_does_a_controller_that_gets_another_one() -> None:
+    cluster = twice().show(a_pod("new", cpu="4", priority=9))
+    cluster.stage.after(20.0)
+    cluster.show(later(a_replica_set(deployment="other")))
+    assert (last(cluster).outcome, last(cluster).at) == (Outcome.PREEMPTS, 20.0)
 
 
 # --- chains --------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.domain_plan import Planning
+from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
 from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.policy import Policy, SearchMode
@@ -353,3 +355,26 @@ def test_if_what_is_known_costs_more_now_it_is_searched_again(monkeypatch: pytes
     cluster.stage.improve()
     assert outcomes(cluster)[-1] is Outcome.PREEMPTS
     assert len(searches) == 2
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_work_that_is_lost_meanwhile_is_no_reason_to_search_again(
+    monkeypatch: pytest.MonkeyPatch, answered: bool
+) -> None:
+    """A group of both plans has published a checkpoint, and works on while its eviction is considered."""
+    searches = searched(monkeypatch)
+    group = a_group("w0", 1, 1, disruptedWhole=True)
+    saved = {CHECKPOINT: "1970-01-01T00:00:00Z"}
+    published = msgspec.structs.replace(
+        group, metadata=msgspec.structs.replace(group.metadata, annotations=saved)
+    )
+    cluster = served(*world(), published, *gang(), settings=Settings(policies={SCHEDULER_NAME: POLICY}))
+    before = dict(quality(cluster).cost)[Disturbance.LOST_WORK]
+    if answered:
+        cluster.stage.now += PATIENCE / 2
+        cluster.stage.improve()
+    else:
+        cluster.stage.after(PATIENCE)
+    assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST if answered else FIRST)
+    assert dict(quality(cluster).cost)[Disturbance.LOST_WORK] > before
+    assert len(searches) == 1

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reprieve.assembly.studies import KeptCells, ProcessPool, played, studied
+from reprieve.assembly.studies import Cell, KeptCells, StudyError, played, studied
+from reprieve.assembly.study_workers import ProcessPool
 from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
 from reprieve.study.job import Job
@@ -62,6 +63,16 @@ def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
     assert again == [(6, 6)]
 
 
+def test_a_study_that_is_cut_off_goes_on(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    with pytest.raises(StudyError):
+        studied(toy(1), [KEEPS, BREAKS], (0,), cells, CutOff())
+    workers = InThisProcess()
+    found = studied(toy(1), [KEEPS, BREAKS], (0,), cells, workers)
+    assert workers.played == [(BREAKS, 0)]
+    assert [*found] == ["keeps", "breaks"]
+
+
 def test_equal_policies_never_disagree(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
     same = StudiedPolicy("same", BREAKS.document)
@@ -74,7 +85,7 @@ def test_equal_policies_never_disagree(tmp_path: Path) -> None:
 
 def test_the_same_digest_in_another_process(tmp_path: Path) -> None:
     here = msgspec.json.decode(played(toy(2), BREAKS, 0))
-    ((_, _, there),) = ProcessPool(1).results(toy(2), [(BREAKS, 0)])
+    ((_, there),) = ProcessPool(1).results(toy(2), [(BREAKS, 0)])
     assert msgspec.json.decode(there) == here
 
 
@@ -128,16 +139,22 @@ def head(*policies: str) -> StudyHead:
 
 
 class InThisProcess:
-    def results(
-        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
-    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
-        for one, seed in cells:
-            yield one, seed, played(content, one, seed)
+    def __init__(self) -> None:
+        self.played: list[Cell] = []
+
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
+        for cell in cells:
+            self.played.append(cell)
+            yield cell, played(content, *cell)
+
+
+class CutOff:
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
+        yield cells[0], played(content, *cells[0])
+        raise StudyError("cut off")
 
 
 class NoWorkers:
-    def results(
-        self, content: bytes, cells: Sequence[tuple[StudiedPolicy, int]]
-    ) -> Iterator[tuple[StudiedPolicy, int, bytes]]:
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
         assert not cells
         return iter(())

@@ -9,12 +9,17 @@ from collections.abc import Iterator, Sequence
 
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, PatternsBelow
+from reprieve.preemption.least_disturbance.patterns import EvictionPatterns, patterns_of
 
 _SUMS = (Disturbance.PODS_STOPPED, Disturbance.WORKLOADS_ENDED, Disturbance.PODS)
 
 
-def bound_of(model: RoomModel, below: PatternsBelow) -> tuple[float, ...]:
+def covers_all(order: Sequence[Disturbance]) -> bool:
+    """Whether the bound may be a proof: no criterion follows the first sum."""
+    return order[-1] in _SUMS and not any(criterion in _SUMS for criterion in order[:-1])
+
+
+def bound_of(model: RoomModel) -> tuple[float, ...]:
     """The first criteria, up to the first sum over units."""
     bound: list[float] = []
     if not model.levels or len(model.needs) > 1:
@@ -28,7 +33,8 @@ def bound_of(model: RoomModel, below: PatternsBelow) -> tuple[float, ...]:
             bound.append(0)
         else:
             if criterion in _SUMS:
-                bound.append(_least_sum(below.model(ceiling), below(ceiling), place))
+                lower = model.below(ceiling)
+                bound.append(_least_sum(lower, patterns_of(lower), place))
             break
     return tuple(bound)
 

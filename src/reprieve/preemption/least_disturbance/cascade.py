@@ -6,14 +6,16 @@ it: no number of a single unit, so that it is reported and no criterion.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from functools import cache, cached_property
+from itertools import groupby, pairwise
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.selectors import ANYWHERE
+from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
@@ -29,12 +31,21 @@ _HIGHEST = (1 << 63) - 1
 _Kind = tuple[bytes, bytes]  # what a pod requests, and the nodes that it may use
 
 
-def cascades(question: Question, units: Units, numbers: Ints) -> Ints:
-    """[unit] of these units: 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere."""
-    found = np.zeros(len(units.priority), np.int64)
-    if len(numbers):
-        found[numbers] = _Classes(_Picture(question, units), units, numbers).found()
-    return found
+class Cascades:
+    """Of units that are asked for one after the other: what is known of equal pods is not computed again."""
+
+    def __init__(self, question: Question, units: Units) -> None:
+        self._units, self._picture = units, _Picture(question, lambda: units)
+
+    def of(self, numbers: Ints) -> Ints:
+        """[unit] 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere.
+
+        0 also for all but these units.
+        """
+        found = np.zeros(len(self._units.priority), np.int64)
+        if len(numbers):
+            found[numbers] = _Classes(self._picture, self._units, numbers).found()
+        return found
 
 
 def onward(question: Question, plan: Plan) -> Onward:
@@ -42,8 +53,10 @@ def onward(question: Question, plan: Plan) -> Onward:
 
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
-    picture = _Remaining(question, plan)
-    found = Counter(picture.goes(unit, pod, own) for unit, own in picture.victims() for pod in unit.pods)
+    picture, found = _Remaining(question, plan), Counter[int]()
+    for unit, others in picture.victims():
+        for kind, pods in groupby(unit.pods, key=picture.kind):
+            found.update(picture.go(unit, kind, len(list(pods)), others))
     return Onward(found[FITS], found[PREEMPTS], found[NOWHERE_TO_GO])
 
 
@@ -55,10 +68,10 @@ class _Remaining:
         places = np.array(plan.places, np.int64).reshape(-1, 2)
         after = moved(without(view, gone), places[:, 0], places[:, 1])
         self._victims, self._where = plan.victims, view.where
-        self._picture = _Picture(replace(question, view=after), question.policy.units(after))
+        self._picture = _Picture(replace(question, view=after), lambda: question.policy.units(after))
         self._left = self._picture.left(_NONE_BELOW).copy()
         self._by_name = np.argsort(view.nodes.rank)
-        self._full: set[tuple[_Kind, int, int]] = set()  # what finds no room: it will not find any later
+        self.kind = self._picture.kind
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
         """With the nodes that each is not on."""
@@ -67,19 +80,25 @@ class _Remaining:
             others[self._where[list(unit.pods)]] = False
             yield unit, others
 
-    def goes(self, unit: Unit, pod: int, others: Mask) -> int:
-        kind = self._picture.kind(pod)
-        own = unit.priority if unit.scheduling is None else unit.scheduling
-        for result, below in ((FITS, _NONE_BELOW), (PREEMPTS, own)):
-            if (kind, below, unit.number) in self._full:
-                continue
-            fits = self._picture.has_room(kind, self._left + self._picture.freed(below)) & others
-            if fits.any():
-                node = self._by_name[fits[self._by_name].argmax()]
-                self._left[:, node] -= np.frombuffer(kind[0], np.int64)
-                return result
-            self._full.add((kind, below, unit.number))
-        return NOWHERE_TO_GO
+    def go(self, unit: Unit, kind: _Kind, count: int, others: Mask) -> dict[int, int]:
+        """How many of so many equal pods find room, and how: the first nodes by name are filled up."""
+        found = {FITS: self._fill(kind, self._left, count, others)}
+        count -= found[FITS]
+        if count:
+            own = unit.priority if unit.scheduling is None else unit.scheduling
+            left = self._left + self._picture.freed(own)
+            found[PREEMPTS] = self._fill(kind, left, count, others)
+            found[NOWHERE_TO_GO] = count - found[PREEMPTS]
+        return found
+
+    def _fill(self, kind: _Kind, left: Ints, count: int, others: Mask) -> int:
+        """Takes room for as many of these pods as fit into so much; says for how many."""
+        seats = np.where(others, np.minimum(self._picture.fitting(kind, left), count), 0)[self._by_name]
+        before = np.cumsum(seats) - seats
+        some = np.flatnonzero((seats > 0) & (before < count))
+        taken = np.minimum(count - before[some], seats[some])
+        self._left[:, self._by_name[some]] -= np.frombuffer(kind[0], np.int64)[:, None] * taken
+        return int(taken.sum())
 
 
 class _Classes:
@@ -141,31 +160,38 @@ class _Classes:
 class _Picture:
     """How many pods of each kind each node could take, as it is and without units of lower priorities."""
 
-    def __init__(self, question: Question, units: Units) -> None:
+    def __init__(self, question: Question, units: Callable[[], Units]) -> None:
+        """``units``: made only if free room does not suffice."""
         view = question.view
-        self._question, self._units = question, units
+        self._question, self._make_units = question, units
         self._counted = np.array([not is_ignored(n, question.profile) for n in view.axis.names], np.bool_)
         self._left = {_NONE_BELOW: view.allocatable - view.requested}
         self._nodes_of: dict[object, bytes] = {}
         self._kind_of: dict[int, _Kind] = {}  # by the identity of a shape: pods of one template share it
-        running = units.of_pod != NOWHERE
-        self.lowest = int(units.priority[units.of_pod[running]].min(initial=_HIGHEST))  # of all units
+        self._ties_all = any(default.required for default in question.profile.default_spread)
+        self.seats = cache(self._seats)
 
-    def seats(self, kind: _Kind, below: int) -> Ints:
+    @cached_property
+    def _units(self) -> Units:
+        return self._make_units()
+
+    @cached_property
+    def lowest(self) -> int:
+        """Of all priorities."""
+        units = self._units
+        return int(units.priority[units.of_pod[units.of_pod != NOWHERE]].min(initial=_HIGHEST))
+
+    def _seats(self, kind: _Kind, below: int) -> Ints:
         """[node] how many pods of a kind fit there."""
+        return self.fitting(kind, self.left(below))
+
+    def fitting(self, kind: _Kind, left: Ints) -> Ints:
+        """[node] how many pods of a kind fit into so much."""
         needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
         fits = np.full(len(nodes), len(self._question.view.pods))
-        left = self.left(below)
         for row in np.flatnonzero((needs > 0) & self._counted).tolist():
             np.minimum(fits, left[row] // int(needs[row]), out=fits)
         return np.where(nodes, np.maximum(fits, 0), 0)
-
-    def has_room(self, kind: _Kind, left: Ints) -> Mask:
-        """[node] whether a pod of this kind fits into so much."""
-        needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
-        asked = (needs > 0) & self._counted
-        fits: Mask = nodes & (left[asked] >= needs[asked, None]).all(axis=0)
-        return fits
 
     def freed(self, below: int) -> Ints:
         """What units of a lower priority use."""
@@ -176,32 +202,20 @@ class _Picture:
         compiled = self._question.view.pods.compiled
         shapes = np.fromiter((id(compiled[pod].shape) for pod in pods.tolist()), np.int64, len(pods))
         _, firsts, shape_of = np.unique(shapes, return_index=True, return_inverse=True)
-        tied = (which for which, pod in enumerate(pods[firsts].tolist()) if self._is_tied(pod))
-        # What other pods allow depends on which pod asks: the first by name, never by row.
-        for pod in sorted(
-            (pod for which in tied for pod in pods[shape_of == which].tolist()), key=self._name
-        ):
-            self.kind(pod)
         codes: dict[_Kind, int] = {}
         of_shape = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods[firsts].tolist()]
         return list(codes), np.array(of_shape, np.int64)[shape_of]
 
-    def _is_tied(self, pod: int) -> bool:
+    def _is_tied(self, shape: Shape) -> bool:
         """Whether other pods may decide which nodes it can use, apart from terms that select it."""
-        view, profile = self._question.view, self._question.profile
-        shape = view.pods.shape(pod)
         between_pods = shape.affinity or shape.anti_affinity or shape.spread or shape.ports
-        volumes = shape.claims or shape.disks or shape.inline_volumes
-        return bool(between_pods or volumes or any(default.required for default in profile.default_spread))
+        return bool(between_pods or shape.claims or shape.disks or shape.inline_volumes or self._ties_all)
 
-    def _beyond_room(self, pod: int) -> object:
+    def _beyond_room(self, shape: Shape) -> object:
         """Pods for which this is equal may use the same nodes, apart from room."""
-        view = self._question.view
-        shape = view.pods.shape(pod)
-        if self._is_tied(pod):
-            return shape
-        labels = tuple(pair for pair in shape.labels if pair[0] in view.pods.looked_at)
-        nodes = None if shape.nodes == ANYWHERE else shape.nodes
+        looked_at = self._question.view.pods.looked_at
+        labels = tuple(pair for pair in shape.labels if pair[0] in looked_at) if looked_at else ()
+        nodes = None if shape.nodes is ANYWHERE or shape.nodes == ANYWHERE else shape.nodes
         return shape.namespace, labels, nodes, shape.tolerations, shape.features
 
     def _name(self, pod: int) -> tuple[str, str]:
@@ -212,12 +226,25 @@ class _Picture:
         view = self._question.view
         shape = view.pods.shape(pod)
         found = self._kind_of.get(id(shape))
-        if found is None:
-            key = self._beyond_room(pod)
+        if found is None and self._is_tied(shape):
+            # What other pods allow depends on which pod asks: the first by name, never by row.
+            first = min(self._pods_by_shape[id(shape)], key=self._name)
+            found = view.pods.requests[:, pod].tobytes(), self._nodes(first).tobytes()
+            self._kind_of[id(shape)] = found
+        elif found is None:
+            key = self._beyond_room(shape)
             if key not in self._nodes_of:
                 self._nodes_of[key] = self._nodes(pod).tobytes()
             found = self._kind_of[id(shape)] = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
         return found
+
+    @cached_property
+    def _pods_by_shape(self) -> dict[int, list[int]]:
+        """All pods, also those that nothing is asked about: else it would matter what is asked together."""
+        pods_of: dict[int, list[int]] = {}
+        for row, compiled in enumerate(self._question.view.pods.compiled):
+            pods_of.setdefault(id(compiled.shape), []).append(row)
+        return pods_of
 
     def _nodes(self, pod: int) -> Mask:
         """The nodes that all constraints but room allow."""

@@ -102,15 +102,25 @@ class Costs:
                 return np.zeros(len(units.priority), np.int64)
 
 
+def lasting(order: Sequence[Disturbance], cost: Cost) -> Cost:
+    """The criteria before lost work, which grows with time; those after it decide only where it ties."""
+    return cost[: order.index(Disturbance.LOST_WORK)] if Disturbance.LOST_WORK in order else cost
+
+
+def priority_leads(order: Sequence[Disturbance]) -> bool:
+    """Whether nothing but budgets comes before the priority, as for ``PriorityCeiling``."""
+    if Disturbance.HIGHEST_PRIORITY not in order:
+        return False
+    return {*order[: order.index(Disturbance.HIGHEST_PRIORITY)]} <= {Disturbance.BUDGETS_BROKEN}
+
+
 def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequence[Unit]) -> float:
     """No plan with a victim above this priority is better than one that evicts these.
 
     For if it costs nothing by the criteria that come before the priority, none is better by them.
     """
-    if Disturbance.HIGHEST_PRIORITY not in order:
-        return math.inf
-    before = set(order[: order.index(Disturbance.HIGHEST_PRIORITY)])
-    if before - {Disturbance.BUDGETS_BROKEN} or (before and Joint(accounts, ()).broken(victims)):
+    breaks = order[0] is Disturbance.BUDGETS_BROKEN and Joint(accounts, ()).broken(victims)
+    if breaks or not priority_leads(order):
         return math.inf
     return max((unit.priority for unit in victims), default=-math.inf)
 
@@ -128,9 +138,8 @@ def _ended(units: Units, wanted: Mask) -> Ints:
     ended: Ints = (units.kind != UnitKind.POD).astype(np.int64)
     compiled, pods = units.view.pods.compiled, len(units.view.pods)
     ended[:pods] = 0  # the kind of a pod may say that it ranks as a group
-    for row in np.flatnonzero(wanted[:pods]).tolist():
-        owners = compiled[row].pod.metadata.owner_references
-        ended[row] = not any(owner.controller for owner in owners)
+    rows = np.flatnonzero(wanted[:pods])
+    ended[rows] = [not compiled[row].shape.owner_uid for row in rows.tolist()]
     return ended
 
 

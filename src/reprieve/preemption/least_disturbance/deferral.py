@@ -12,6 +12,7 @@ from functools import partial
 
 from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.remembered import Remembered
@@ -46,24 +47,23 @@ class Deferral:
             self.asked[fingerprint] = room.task(start)
             self.rooms.append((fingerprint, max((item.priority for item in model.items), default=-math.inf)))
             effort.fell_short = True  # of this room nothing is proved
-            return Improved(self._best(room, start))
+            return Improved(self._best(room, start), awaited=True)
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
         bound = tuple(-math.inf if value is None else value for value in answer.bound)
         return Improved(self._best(room, start), bound, answer.proved, answer.infeasible)
 
-    def known_of(self, room: str, first: Remembered, effort: Effort) -> Improved:
-        """What is known of a room by the answer about it, or else by the first decision."""
-        least = first.bound if room == first.room else ()
-        answer = next((one for one in self.answers if one.model == room), None)
+    def known_of(self, room: NamedRoom, first: Remembered, effort: Effort) -> Improved:
+        """What is known of a room by the answer about it, or else without a solver."""
+        answer = next((one for one in self.answers if one.model == room.fingerprint), None)
         effort.spent = max(effort.spent, first.spent)
         if answer is None:
             effort.fell_short = True
-            return Improved(None, least)
+            return Improved(None, bound_of(room.model))
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
         bound = tuple(-math.inf if value is None else value for value in answer.bound)
-        return Improved(None, max(bound, least), answer.proved)
+        return Improved(None, bound if answer.proved else max(bound, bound_of(room.model)), answer.proved)
 
     def _best(self, room: NamedRoom, start: Solution | None) -> Solution | None:
         """The best of the first plan and of all that a solver found, as far as it holds in this room."""

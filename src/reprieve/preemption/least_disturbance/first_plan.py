@@ -1,26 +1,26 @@
 """A good plan at once, for equal members: all units go, and are put back by room and price.
 
 The unit that takes the fewest members' room for its price is put back first, as long as enough room is left.
-What is found is seldom the best. A solver starts from it, and it is used where there is no effort for one.
+Units that do not meet on a node go back together, so that a large room takes few rounds. What is found is
+seldom the best. A solver starts from it, and it is used where there is no effort for one.
 """
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints
+from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.model import Counts, Item, RoomModel
-from reprieve.preemption.least_disturbance.patterns import EvictionPatterns
+from reprieve.preemption.least_disturbance.model import Counts, Item, RoomModel, capacities
 
 _NEXT = 1e-4  # what a criterion weighs beside the one before it; only the order of trials depends on it
 _SIZE = 0.1  # what room weighs that takes no member's place yet, but brings nodes closer to it
 _HARM = 1e6  # what it weighs that a unit, with the others that go, exceeds a budget
+_AT_ONCE = 12  # the twelfth part of the units that can stay may go back in one round
+_SPARE_NODES = 4  # for each member, so many nodes are looked at that no unit ties to others
 
 
-def first_plan(model: RoomModel, patterns: EvictionPatterns) -> Counts | None:
+def first_plan(model: RoomModel) -> Counts | None:
     """Which units go; None if there is not enough room without all of them."""
-    items = {i for pattern in patterns.listed for i, _ in pattern.counts}
-    items.update(i for node in patterns.dense for i, _ in model.items_at[node])
-    room = _Room(model, sorted(items, reverse=True))
+    room = _Room(model)
     if room.seats < model.target:
         return None
     room.put_back()
@@ -28,75 +28,125 @@ def first_plan(model: RoomModel, patterns: EvictionPatterns) -> Counts | None:
 
 
 class _Room:
-    """What nodes have left, in columns, while units are put back one by one."""
+    """What nodes have left, in columns, while units are put back."""
 
-    def __init__(self, model: RoomModel, items: list[int]) -> None:
-        self._model = model
-        # One entry for each unit; the more important ones come first, and win ties.
-        self._items = [i for i in items for _ in model.items[i].units]
-        listed = [model.items[i] for i in self._items]
-        pairs = [(u, node, used) for u, item in enumerate(listed) for node, used in item.footprint]
-        width = len(model.needs[0])
-        self._unit = np.array([u for u, _, _ in pairs], np.int64)
-        self._node = np.array([node for _, node, _ in pairs], np.int64)
-        self._used = np.array([used for _, _, used in pairs], np.int64).reshape(len(pairs), width)
-        self._left = np.array(model.left, np.int64).reshape(len(model.left), width)
-        np.add.at(self._left, self._node, self._used)
+    def __init__(self, model: RoomModel) -> None:
+        self._model, cells = model, model.cells
         self._needs = np.array(model.needs[0], np.int64)
-        self._fits = self._capacity(self._left)
-        self._pairs_at = _Grouped(self._node, len(model.left))
-        self._pairs_of = _Grouped(self._unit, len(listed))
-        self._loss_of_pair = self._losses(np.arange(len(pairs)))
-        self._loss = np.bincount(self._unit, self._loss_of_pair, len(listed)).astype(np.int64)
-        self._gone = np.ones(len(listed), np.bool_)
-        self._price = np.array([weight_of(model, item) for item in listed], np.float64)
+        price = weights_of(model)
+        helpful = self._helpful_items(price)
+        # One entry for each unit; the more important ones come first, and win ties.
+        counts = np.where(helpful, cells.units, 0)
+        self._items = np.repeat(np.arange(len(counts)), counts)[::-1]
+        listed = [model.items[i] for i in self._items.tolist()]
+        entries = cells.of_items(self._items)
+        self._node, self._used = cells.node[entries.cells], cells.used[entries.cells]
+        self._unit = entries.places
         shares = (self._used / np.maximum(self._needs, 1)).max(axis=1, initial=0.0)
         self._size = np.bincount(self._unit, shares, len(listed))  # in members, whether or not they would fit
+        self._left = cells.left.copy()
+        np.add.at(self._left, self._node, self._used)
+        self._fits = self._capacity(self._left)
+        # Elsewhere any number of units can go back: none of them takes a member's place.
+        tight = (self._fits > self._capacity(cells.left))[self._node]
+        self._unit, self._node, self._used = self._unit[tight], self._node[tight], self._used[tight]
+        self._lost = np.zeros(len(self._unit), np.int64)  # [cell] members that lose their place there
+        self._weigh(np.arange(len(self._unit)))
+        self._gone = np.ones(len(listed), np.bool_)
+        self._price = price[self._items]
         self._budgets = Charges(model, listed)
+
+    def _weigh(self, cells: Ints) -> None:
+        nodes = self._node[cells]
+        self._lost[cells] = self._fits[nodes] - self._capacity(self._left[nodes] - self._used[cells])
+
+    def _helpful_items(self, price: Floats) -> Mask:
+        """[item] whether its units are of use: on nodes where more members fit without any of its units.
+
+        Of nodes whose units run nowhere else and share no budget, only the cheapest are looked at: no plan
+        uses more nodes than members.
+        """
+        model, cells = self._model, self._model.cells
+        helps = model.capacities(model.emptied()) > model.capacities(cells.left)
+        coupled = np.array(model.coupled, np.bool_)
+        tied = np.zeros(len(helps), np.bool_)
+        tied[cells.node[coupled[cells.item]]] = True
+        free = np.flatnonzero(helps & ~tied)
+        most = _SPARE_NODES * model.target
+        if len(free) > most:
+            dear = self._prices_of_room(price)[free]
+            helps[free[np.argsort(dear, kind="stable")[most:]]] = False
+        helpful = np.zeros(len(model.items), np.bool_)
+        helpful[cells.item[helps[cells.node]]] = True
+        return helpful
+
+    def _prices_of_room(self, price: Floats) -> Floats:
+        """[node] what room for one member more costs, if units could be evicted in part: the cheapest."""
+        model, cells = self._model, self._model.cells
+        fits = model.capacities(cells.left)
+        lack = np.maximum((fits[:, None] + 1) * self._needs - cells.left, 0)
+        with np.errstate(divide="ignore"):
+            rates = price[cells.item, None] / cells.used
+        least = np.full(lack.shape, np.inf)
+        np.minimum.at(least, cells.node, rates)
+        prices: Floats = np.where(lack > 0, lack * np.where(np.isfinite(least), least, 0.0), 0.0).max(axis=1)
+        return prices
 
     @property
     def seats(self) -> int:
         return int(self._fits.sum())
 
     def counts(self) -> Counts:
-        counts: Counts = {}
-        for u in np.flatnonzero(self._gone).tolist():
-            counts[self._items[u]] = counts.get(self._items[u], 0) + 1
-        return counts
+        items, counts = np.unique(self._items[self._gone], return_counts=True)
+        return dict(zip(items.tolist(), counts.tolist(), strict=True))
 
     def put_back(self) -> None:
         spare = self.seats - self._model.target
         while True:
-            stays = self._gone & (self._loss <= spare)
+            loss = self._losses()
+            stays = self._gone & (loss <= spare)
             if not stays.any():
                 return
-            worth = (self._loss + _SIZE * self._size) / (self._price + self._budgets.harm())
-            unit = int(np.where(stays, worth, np.inf).argmin())
-            spare -= int(self._loss[unit])
-            self._return(unit)
+            worth = (loss + _SIZE * self._size) / (self._price + self._budgets.harm())
+            best = np.argsort(np.where(stays, worth, np.inf), kind="stable")
+            best = best[: max(1, int(stays.sum()) // _AT_ONCE)]
+            apart = self._apart(best) if len(best) > 1 else best
+            apart = apart[np.cumsum(loss[apart]) <= spare]
+            spare -= int(loss[apart].sum())
+            self._return(apart)
 
-    def _return(self, unit: int) -> None:
-        self._gone[unit] = False
-        self._budgets.refund(unit)
-        pairs = self._pairs_of[unit]
-        nodes = self._node[pairs]
-        self._left[nodes] -= self._used[pairs]
-        self._fits[nodes] = self._capacity(self._left[nodes])
-        near = np.concatenate([self._pairs_at[node] for node in nodes.tolist()])
-        near = near[self._gone[self._unit[near]]]
-        losses = self._losses(near)
-        np.add.at(self._loss, self._unit[near], losses - self._loss_of_pair[near])
-        self._loss_of_pair[near] = losses
+    def _losses(self) -> Ints:
+        """[unit] how many members lose their place if it alone is put back."""
+        return np.bincount(self._unit, self._lost, len(self._gone)).astype(np.int64)
 
-    def _losses(self, pairs: Ints) -> Ints:
-        nodes = self._node[pairs]
-        return self._fits[nodes] - self._capacity(self._left[nodes] - self._used[pairs])
+    def _apart(self, units: Ints) -> Ints:
+        """Of these units, in their order, those that share no node and no exceeded budget with one before."""
+        turn = np.full(len(self._gone), len(units))
+        turn[units] = np.arange(len(units))
+        here = np.flatnonzero(turn[self._unit] < len(units))
+        first = np.full(len(self._fits), len(units))
+        np.minimum.at(first, self._node[here], turn[self._unit[here]])
+        late = here[first[self._node[here]] < turn[self._unit[here]]]
+        meets = np.zeros(len(units) + 1, np.bool_)
+        meets[turn[self._unit[late]]] = True
+        meets[self._budgets.late(turn)] = True
+        return units[~meets[:-1]]
+
+    def _return(self, units: Ints) -> None:
+        back = np.zeros(len(self._gone), np.bool_)
+        back[units] = True
+        self._gone &= ~back
+        self._budgets.refund(back)
+        cells = back[self._unit]
+        np.subtract.at(self._left, self._node[cells], self._used[cells])
+        touched = np.zeros(len(self._fits), np.bool_)
+        touched[self._node[cells]] = True
+        self._fits[touched] = self._capacity(self._left[touched])
+        self._weigh(np.flatnonzero(touched[self._node]))
 
     def _capacity(self, left: Ints) -> Ints:
-        asked = self._needs > 0
-        most = self._model.members[0]
-        fits: Ints = (left[:, asked] // self._needs[asked]).min(axis=1, initial=most)
-        return np.maximum(fits, 0)
+        """[node] how many members fit into so much: no node is in the model that takes none."""
+        return capacities(left, self._model.needs[0], self._model.members[0])
 
 
 class Charges:
@@ -108,7 +158,6 @@ class Charges:
         self._unit, self._budget, self._pods = columns
         self._units = len(units)
         self._over = np.bincount(self._budget, self._pods, len(model.allowances)) - model.allowances
-        self._shares = _Grouped(self._unit, len(units))
         self._harm = self._weighed()
 
     def harm(self) -> Floats:
@@ -119,28 +168,27 @@ class Charges:
         over = np.minimum(self._pods, np.maximum(self._over[self._budget], 0))
         return np.bincount(self._unit, _HARM * over, self._units).astype(np.float64)
 
-    def refund(self, unit: int) -> None:
-        shares = self._shares[unit]
-        if len(shares):
-            self._over[self._budget[shares]] -= self._pods[shares]
+    def late(self, turn: Ints) -> Ints:
+        """The turns at which a unit is put back that shares an exceeded budget with one before it."""
+        shares = np.flatnonzero(self._over[self._budget] > 0)
+        turns = turn[self._unit[shares]]
+        first = np.full(len(self._over), turn.max(initial=0))
+        np.minimum.at(first, self._budget[shares], turns)
+        return turns[first[self._budget[shares]] < turns]
+
+    def refund(self, units: Mask) -> None:
+        shares = units[self._unit]
+        if shares.any():
+            np.subtract.at(self._over, self._budget[shares], self._pods[shares])
             self._harm = self._weighed()
 
 
-class _Grouped:
-    """By key: the places that have it."""
-
-    def __init__(self, keys: Ints, size: int) -> None:
-        self._order = np.argsort(keys, kind="stable")
-        self._bounds = np.searchsorted(keys[self._order], np.arange(size + 1)).tolist()
-
-    def __getitem__(self, key: int) -> Ints:
-        return self._order[self._bounds[key] : self._bounds[key + 1]]
-
-
-def weight_of(model: RoomModel, item: Item) -> float:
-    """One number for all criteria that are sums; the first weighs most."""
-    sums = [p for c, p in zip(model.order, item.prices, strict=True) if c not in _NO_PRICE]
-    return sum(price * _NEXT**place for place, price in enumerate(sums)) + _NEXT ** len(sums)
+def weights_of(model: RoomModel) -> Floats:
+    """[item] one number for all criteria that are sums; the first weighs most."""
+    sums = [place for place, criterion in enumerate(model.order) if criterion not in _NO_PRICE]
+    prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))
+    weights: Floats = prices[:, sums] @ (_NEXT ** np.arange(len(sums))) + _NEXT ** len(sums)
+    return weights
 
 
 _NO_PRICE = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY)

@@ -7,7 +7,7 @@ of them choose again. What is found is seldom the best; a solver starts from it.
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.preemption.least_disturbance.first_plan import Charges, weight_of
+from reprieve.preemption.least_disturbance.first_plan import Charges, weights_of
 from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
 
 _ROUNDS = 3
@@ -77,7 +77,7 @@ class _Seating:
         model = self._model
         units = [i for i, item in reversed([*enumerate(model.items)]) for _ in item.units]
         items = [model.items[i] for i in units]
-        price = np.array([weight_of(model, item) for item in items]) + Charges(model, items).harm()
+        price = weights_of(model)[units] + Charges(model, items).harm()
         needs = np.maximum(self._needs.max(axis=0), 1)
         room = np.array([sum((np.array(used) / needs).max() for _, used in item.footprint) for item in items])
         gone: Counts = {}

@@ -30,6 +30,7 @@ class Improved:
     bound: tuple[float, ...] = ()  # by criterion, as far as it is known: no plan is smaller
     proved: bool = False
     infeasible: bool = False  # proved: the members get no room, whatever is evicted
+    awaited: bool = False  # a solver was asked, and says more later
 
 
 # Makes a plan better that is known, or finds one, within an effort.

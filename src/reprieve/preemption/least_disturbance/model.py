@@ -7,9 +7,11 @@ Snapshots and questions are not known here.
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,12 +65,20 @@ class RoomModel:
     @cached_property
     def levels(self) -> list[float]:
         """The priorities up to which all units together may make enough room; exact for equal members."""
-        priorities = [-math.inf, *sorted({item.priority for item in self.items})]
-        return priorities[bisect_left(priorities, True, key=self._may_suffice) :]
+        return levels_of((item.priority for item in self.items), self._may_suffice)
 
     @cached_property
-    def _cells(self) -> "_Cells":
-        return _Cells.of(self)
+    def levels_within_budgets(self) -> list[float]:
+        """The same, if none goes that exceeds a budget alone. At any other level, some budget breaks."""
+        exceeding = (any(n > self.allowances[b] for b, n in item.budgets) for item in self.items)
+        among = ~np.fromiter(exceeding, np.bool_, len(self.items))
+        return levels_of(
+            (item.priority for item in self.items), lambda ceiling: self._may_suffice(ceiling, among)
+        )
+
+    @cached_property
+    def cells(self) -> "Cells":
+        return Cells.of(self)
 
     @cached_property
     def items_at(self) -> list[list[tuple[int, Amounts]]]:
@@ -109,31 +119,30 @@ class RoomModel:
         fits = min((have // need for have, need in zip(left, needs, strict=True) if need), default=0)
         return max(0, min(fits, self.members[shape]))
 
-    def _may_suffice(self, ceiling: float) -> bool:
-        """Whether enough members fit with all units up to a priority gone, if each shape had all the room."""
-        left = self._cells.left_without(self._cells.priority <= ceiling)
+    def _may_suffice(self, ceiling: float, among: Mask | None = None) -> bool:
+        """Whether enough members fit with all units up to a priority gone, if each shape had all the room.
+
+        ``among``: [item] if these alone may go.
+        """
+        gone = self.cells.priority <= ceiling
+        left = self.cells.left_without(gone if among is None else gone & among)
         seats = sum(min(count, self._seats(left, shape)) for shape, count in enumerate(self.members))
         return seats >= self.target
 
     def emptied(self) -> Ints:
         """[node, resource] what is left without all units."""
-        cells = self._cells
-        return cells.left_without(np.ones(len(cells.priority), np.bool_))
+        return self.cells.left_without(np.ones(len(self.items), np.bool_))
 
     def room(self) -> Ints:
         """[node, resource] what is left with all units where they are."""
-        return self._cells.left
+        return self.cells.left
 
     def _seats(self, left: Ints, shape: int) -> int:
         return int(self.capacities(left, shape).sum())
 
     def capacities(self, left: Ints, shape: int = 0) -> Ints:
         """[node] how many members of a shape fit into so much, if no other member is there."""
-        fits = np.full(len(left), self.members[shape])
-        for place, need in enumerate(self.needs[shape]):
-            if need:
-                np.minimum(fits, left[:, place] // need, out=fits)
-        return np.where(self._usable[shape], np.maximum(fits, 0), 0)
+        return np.where(self._usable[shape], capacities(left, self.needs[shape], self.members[shape]), 0)
 
     @cached_property
     def _usable(self) -> Mask:
@@ -232,31 +241,66 @@ class RoomModel:
         )
 
 
+def levels_of(priorities: Iterable[int], may_suffice: Callable[[float], bool]) -> list[float]:
+    """From the lowest priority up to which units may suffice; minus infinity: none need go."""
+    levels = [-math.inf, *sorted(set(priorities))]
+    return levels[bisect_left(levels, True, key=may_suffice) :]
+
+
+def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
+    """[node] how many members with these needs fit into so much, and at most so many."""
+    fits = np.full(len(left), most)
+    for place, need in enumerate(needs):
+        if need:
+            np.minimum(fits, left[:, place] // need, out=fits)
+    fits.clip(0, out=fits)
+    return fits
+
+
+class Entries(NamedTuple):
+    cells: Ints
+    places: Ints  # for each of these cells, the place in the list of items that was asked for
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The footprints of all items in columns, one entry for each node of each."""
+class Cells:
+    """The footprints of all items in columns, one cell for each node of each item."""
 
     left: Ints  # [node, resource] with all units where they are
+    item: Ints
     node: Ints
-    used: Ints  # [entry, resource] by all units of the item
-    priority: Ints
+    used: Ints  # [cell, resource] by one unit of the item
+    units: Ints  # [item]
+    priority: Ints  # [item]
+    starts: Ints  # [item] the first of its cells; and the end of the last
 
     @classmethod
-    def of(cls, model: RoomModel) -> "_Cells":
-        width = len(model.needs[0])
-        cells = [(node, used, item) for item in model.items for node, used in item.footprint]
-        units = np.array([len(item.units) for _, _, item in cells], np.int64)
-        used = np.array([used for _, used, _ in cells], np.int64).reshape(len(cells), width)
+    def of(cls, model: RoomModel) -> "Cells":
+        width, items = len(model.needs[0]), model.items
+        cells = [cell for item in items for cell in item.footprint]
+        sizes = np.fromiter((len(item.footprint) for item in items), np.int64, len(items))
+        amounts = chain.from_iterable(used for _, used in cells)
         return cls(
-            np.array(model.left, np.int64).reshape(len(model.left), width),
-            np.array([node for node, _, _ in cells], np.int64),
-            used * units[:, None],
-            np.array([item.priority for _, _, item in cells], np.int64),
+            np.fromiter(chain.from_iterable(model.left), np.int64).reshape(len(model.left), width),
+            np.repeat(np.arange(len(items)), sizes),
+            np.fromiter((node for node, _ in cells), np.int64, len(cells)),
+            np.fromiter(amounts, np.int64, len(cells) * width).reshape(len(cells), width),
+            np.fromiter((len(item.units) for item in items), np.int64, len(items)),
+            np.fromiter((item.priority for item in items), np.int64, len(items)),
+            np.concatenate([[0], np.cumsum(sizes)]),
         )
 
+    def of_items(self, items: Ints) -> Entries:
+        """The cells of these items, in their order; an item may be named several times."""
+        sizes = self.starts[items + 1] - self.starts[items]
+        ends = np.cumsum(sizes)
+        places = np.repeat(np.arange(len(items)), sizes)
+        return Entries(np.arange(len(places)) + (self.starts[items] - (ends - sizes))[places], places)
+
     def left_without(self, gone: Mask) -> Ints:
-        left = self.left.copy()
-        np.add.at(left, self.node[gone], self.used[gone])
+        """``gone``: items."""
+        left, cells = self.left.copy(), gone[self.item]
+        np.add.at(left, self.node[cells], self.used[cells] * self.units[self.item[cells], None])
         return left
 
 

@@ -1,32 +1,70 @@
 """The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import compress, count, pairwise
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.gang_members import Members, Ties, members_of
 from reprieve.placement.place import survey
 from reprieve.preemption.least_disturbance.costs import Costs
-from reprieve.preemption.least_disturbance.model import Footprint, Item, RoomModel, Shares
+from reprieve.preemption.least_disturbance.model import (
+    Footprint,
+    Item,
+    RoomModel,
+    Shares,
+    capacities,
+    levels_of,
+)
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.units import Units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """The nodes that members could use without all units that may be evicted, and the units there."""
+    """The nodes that members could use without all units that may be evicted, and the units there.
+
+    What units use is in columns, one cell for each node of each unit.
+    """
 
     members: Members
+    resource_rows: Ints
     nodes: Ints  # rows
     usable: Mask  # [shape, node] of these nodes
-    pods: Ints  # rows, of the units on these nodes
+    left: Ints  # [node, resource]
     units: Ints  # numbers
+    priority: Ints  # [unit]
+    unit: Ints  # [cell] place in the list of units
+    node: Ints  # [cell] place in the list of nodes
+    used: Ints  # [cell, resource]
     is_exact: bool  # whether room is all that matters
+
+    def below(self, ceiling: float) -> "Reach":
+        """Without units above this priority."""
+        low = self.priority <= ceiling
+        if low.all():
+            return self
+        kept, place_of = low[self.unit], np.cumsum(low) - 1
+        return replace(
+            self,
+            units=self.units[low],
+            priority=self.priority[low],
+            unit=place_of[self.unit[kept]],
+            node=self.node[kept],
+            used=self.used[kept],
+        )
+
+    def emptied(self, among: Mask) -> Ints:
+        """[node, resource] what is left without these units."""
+        left, gone = self.left.copy(), among[self.unit]
+        np.add.at(left, self.node[gone], self.used[gone])
+        return left
 
 
 def reach_of(question: Question, takeable: Takeable, nodes: Mask, ceiling: float) -> Reach:
@@ -39,28 +77,102 @@ def reach_of(question: Question, takeable: Takeable, nodes: Mask, ceiling: float
     usable = _usable(question, members, nodes, without(view, evictable))
     rows = np.flatnonzero(usable.any(axis=0))
     rows = rows[np.argsort(view.nodes.rank[rows])]  # names decide ties, never the order of rows
-    reached = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-    reached[rows] = True
-    near = reached[view.where[evictable]] & (units.priority[units.of_pod[evictable]] <= ceiling)
-    pods = evictable[near]
-    is_exact = members.ties is Ties.ROOM and not takeable.matter[evictable].any()
-    return Reach(members, rows, usable[:, rows], pods, np.unique(units.of_pod[pods]), is_exact)
+    place_of = np.full(len(view.nodes) + 1, NOWHERE)  # the last one stands for nowhere
+    place_of[rows] = np.arange(len(rows))
+    near = place_of[view.where[evictable]] != NOWHERE
+    near &= units.priority[units.of_pod[evictable]] <= ceiling
+    pods, resource_rows = evictable[near], np.array(_needed_resources(question), np.int64)
+    numbers, which = np.unique(units.of_pod[pods], return_inverse=True)
+    width = max(1, len(rows))
+    pairs, pair_of = np.unique(which * width + place_of[view.where[pods]], return_inverse=True)
+    used = np.zeros((len(pairs), len(resource_rows)), np.int64)
+    np.add.at(used, pair_of, view.pods.requests[np.ix_(resource_rows, pods)].T)
+    there = np.ix_(resource_rows, rows)
+    return Reach(
+        members,
+        resource_rows,
+        rows,
+        usable[:, rows],
+        (view.allocatable[there] - view.requested[there]).T,
+        numbers,
+        units.priority[numbers],
+        pairs // width,
+        pairs % width,
+        used,
+        is_exact=members.ties is Ties.ROOM and not takeable.matter[evictable].any(),
+    )
+
+
+class RoomsInReach:
+    """Models of the units in reach, each up to a priority, made when they are asked for.
+
+    As a rule the least important units suffice, and to price the others would take most of the time.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        takeable: Takeable,
+        reach: Reach,
+        target: int,
+        price: Callable[[Ints], Costs],
+    ) -> None:
+        """``price``: the costs of units (numbers)."""
+        self._question, self._takeable, self._reach, self._target = question, takeable, reach, target
+        self._price = price
+        self.order = price(np.zeros(0, np.int64)).order
+        self.below = cache(self._below)
+
+    @property
+    def levels(self) -> list[float]:
+        """See ``RoomModel.levels``."""
+        return self._levels(np.ones(len(self._reach.units), np.bool_))
+
+    @property
+    def levels_within_budgets(self) -> list[float]:
+        """See ``RoomModel.levels_within_budgets``."""
+        accounts, units = self._takeable.accounts, self._takeable.units
+        charged = np.flatnonzero(units.of_pod[accounts.pods] != NOWHERE)
+        width = max(1, accounts.width)
+        pairs, pods = np.unique(
+            units.of_pod[accounts.pods[charged]] * width + accounts.paying[charged], return_counts=True
+        )
+        exceeding = pairs[pods > accounts.allowances()[pairs % width]] // width if len(pairs) else pairs
+        return self._levels(~np.isin(self._reach.units, exceeding))
+
+    def _levels(self, among: Mask) -> list[float]:
+        priority = self._reach.priority
+        return levels_of(
+            np.unique(priority).tolist(), lambda ceiling: self._may_suffice(among & (priority <= ceiling))
+        )
+
+    def _may_suffice(self, gone: Mask) -> bool:
+        reach, pods = self._reach, self._question.view.pods
+        left, seats = reach.emptied(gone), 0
+        for positions, usable in zip(reach.members.by_shape, reach.usable, strict=True):
+            needs = pods.requests[reach.resource_rows, self._question.demand.pods[positions[0]]]
+            fits = capacities(left, needs.tolist(), len(positions))
+            seats += min(len(positions), int(fits[usable].sum()))
+        return seats >= self._target
+
+    def _below(self, ceiling: float) -> RoomModel:
+        reach = self._reach.below(ceiling)
+        return model_of(self._question, self._takeable, reach, self._target, self._price(reach.units))
 
 
 def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, costs: Costs) -> RoomModel:
     """The members of the demand, and the units in reach."""
-    view, demand, members, rows = question.view, question.demand, reach.members, reach.nodes
-    resource_rows = np.array(_needed_resources(question), np.int64)
+    view, demand, members = question.view, question.demand, reach.members
     firsts = [demand.pods[positions[0]] for positions in members.by_shape]
-    items, gangs = _with_own_gangs(_items(takeable, reach, resource_rows, costs))
+    items, gangs = _with_own_gangs(_items(takeable, reach, costs))
     return RoomModel(
         order=costs.order,
-        needs=tuple(tuple(view.pods.requests[resource_rows, pod].tolist()) for pod in firsts),
+        needs=tuple(tuple(view.pods.requests[reach.resource_rows, pod].tolist()) for pod in firsts),
         members=tuple(len(positions) for positions in members.by_shape),
         target=target,
-        left=tuple(map(tuple, (view.allocatable - view.requested)[np.ix_(resource_rows, rows)].T.tolist())),
-        usable_by=tuple(tuple(np.flatnonzero(column).tolist()) for column in reach.usable.T),
-        nodes=tuple(rows.tolist()),
+        left=tuple(map(tuple, reach.left.tolist())),
+        usable_by=tuple(tuple(compress(count(), usable)) for usable in reach.usable.T.tolist()),
+        nodes=tuple(reach.nodes.tolist()),
         items=items,
         allowances=tuple(takeable.accounts.allowances().tolist()),
         running=tuple(costs.gangs.running[gang] for gang in gangs),
@@ -95,14 +207,14 @@ def _needed_resources(question: Question) -> list[int]:
     return sorted(counted, key=lambda row: view.axis.names[row])
 
 
-def _items(takeable: Takeable, reach: Reach, resource_rows: Ints, costs: Costs) -> tuple[Item, ...]:
+def _items(takeable: Takeable, reach: Reach, costs: Costs) -> tuple[Item, ...]:
     """Equal pods on one node are one item, and each group is one. The least important come first."""
     units, numbers = takeable.units, reach.units
     prices = np.array([costs.prices(criterion, units)[numbers] for criterion in costs.order], np.int64)
     columns = (
-        units.priority[numbers].tolist(),
+        reach.priority.tolist(),
         map(tuple, prices.T.tolist()),
-        _footprints(units, reach, resource_rows),
+        _footprints(reach),
     )
     listed = dict(zip(numbers.tolist(), zip(*columns, strict=True), strict=True))
     budgets, gangs = _budget_shares(takeable, numbers), costs.gangs.of_unit
@@ -131,18 +243,11 @@ def _with_own_gangs(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], list[int
     return tuple(own(item) if item.gangs else item for item in items), gangs
 
 
-def _footprints(units: Units, reach: Reach, resource_rows: Ints) -> list[Footprint]:
+def _footprints(reach: Reach) -> list[Footprint]:
     """[unit in reach] the nodes where it has pods, and what these use."""
-    view, pods, width = units.view, reach.pods, len(reach.nodes)
-    place_of = np.zeros(len(view.nodes), np.int64)
-    place_of[reach.nodes] = np.arange(width)
-    which = np.searchsorted(reach.units, units.of_pod[pods])
-    pairs, pair_of = np.unique(which * width + place_of[view.where[pods]], return_inverse=True)
-    used = np.zeros((len(pairs), len(resource_rows)), np.int64)
-    np.add.at(used, pair_of, view.pods.requests[np.ix_(resource_rows, pods)].T)
-    cells = list(zip((pairs % width).tolist(), map(tuple, used.tolist()), strict=True)) if width else []
-    ends = np.searchsorted(pairs, np.arange(1, len(reach.units) + 1) * width).tolist()
-    return [tuple(cells[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    cells = list(zip(reach.node.tolist(), map(tuple, reach.used.tolist()), strict=True))
+    bounds = np.searchsorted(reach.unit, np.arange(len(reach.units) + 1)).tolist()
+    return [tuple(cells[start:end]) for start, end in pairwise(bounds)]
 
 
 def _budget_shares(takeable: Takeable, numbers: Ints) -> dict[int, Shares]:

@@ -5,7 +5,6 @@ A node with too many such sets is left to a solver as it is: its room, its units
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from operator import le, sub
 from typing import NamedTuple
 
@@ -30,17 +29,6 @@ class EvictionPatterns:
 
 class _TooManyError(Exception):
     """The node has more patterns than are worth listing."""
-
-
-class PatternsBelow:
-    """The patterns of a model without units above a priority, found once for each priority."""
-
-    def __init__(self, model: RoomModel) -> None:
-        self.model = cache(model.below)
-        self._patterns = cache(lambda ceiling: patterns_of(self.model(ceiling)))
-
-    def __call__(self, ceiling: float) -> EvictionPatterns:
-        return self._patterns(ceiling)
 
 
 def patterns_of(model: RoomModel) -> EvictionPatterns:

@@ -18,19 +18,13 @@ class Remembered:
     victims: tuple[str, ...]  # units
     places: tuple[tuple[PodKey, str], ...]  # members and nodes, in an order that can be used
     quality: Quality
-    reach: float  # the priority up to which units were of interest
     solved: float  # the priority up to which units were in the room that the solver was handed
     target: int  # how many members must get room
-    room: str  # the fingerprint of that room
     spent: int  # effort, before the room was searched
 
     @property
     def cost(self) -> tuple[float, ...]:
         return tuple(value for _, value in self.quality.cost)
-
-    @property
-    def bound(self) -> tuple[float, ...]:
-        return tuple(value for _, value in self.quality.bound)
 
     @property
     def ceiling_cost(self) -> tuple[float, ...]:

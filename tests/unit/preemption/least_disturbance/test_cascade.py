@@ -7,7 +7,7 @@ import numpy as np
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Unplaceable, place
-from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, cascades
+from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
 from reprieve.preemption.plan import Onward
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
@@ -28,7 +28,7 @@ def class_of(name: str, *things: KubernetesObject) -> int:
     units = pods_and_groups(view)
     number = int(units.of_pod[view.pods.rows["default", name]])
     question = Question(demand, view, found.survey)
-    return int(cascades(question, units, np.array([number]))[number])
+    return int(Cascades(question, units).of(np.array([number]))[number])
 
 
 def test_free_room_elsewhere() -> None:

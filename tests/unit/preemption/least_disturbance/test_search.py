@@ -9,14 +9,14 @@ from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.patterns import PatternsBelow
-from reprieve.preemption.least_disturbance.search import best_start, least_disturbing
+from reprieve.preemption.least_disturbance.search import begun, least_disturbing
 from tests.reference.disturbance_plans import USUAL_ORDER
 from tests.unit.preemption.least_disturbance.rooms import a_room, an_item
 
 
 def solved(room: RoomModel, known: Solution | None = None, effort: int = 1000) -> Improved:
-    return least_disturbing(room, known, Effort(effort), improved)
+    model, start = begun(room, lambda _: known)
+    return least_disturbing(model, start, Effort(effort), improved)
 
 
 def test_two_groups_that_share_nodes() -> None:
@@ -85,7 +85,8 @@ def test_without_effort_there_is_the_first_plan_and_no_proof() -> None:
 def test_a_plan_that_is_known_is_kept_if_none_is_better() -> None:
     room = a_room([0, 0], [an_item([1], {0: 2}), an_item([2], {1: 2})], needs=[2])
     for known in ((1,), (2,)):
-        assert best_start(room, Solution(known, {}), PatternsBelow(room)) == Solution(known, {})
+        plan = Solution(known, {})
+        assert begun(room, lambda _, plan=plan: plan)[1] == plan  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from reprieve.model.objects import KubernetesObject
-from reprieve.preemption import domain_plan
-from reprieve.preemption.least_disturbance import patterns
-from reprieve.preemption.least_disturbance.cascade import _Picture
+from reprieve.preemption.least_disturbance import bound, patterns
+from reprieve.preemption.least_disturbance.cascade import Cascades, _Picture
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
@@ -46,11 +45,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, step)
 
-    count(_Picture, "seats")
+    count(_Picture, "_seats")
     count(_Picture, "_nodes")
-    count(patterns, "patterns_of")
+    count(bound, "patterns_of")
     count(patterns, "_sets")
-    count(domain_plan, "cascades", lambda _question, _units, numbers: len(numbers))
+    count(Cascades, "of", lambda _self, numbers: len(numbers))
     return counted
 
 
@@ -59,8 +58,8 @@ def test_equal_units_are_looked_at_once(steps: Counter[str]) -> None:
     few = dict(steps)
     steps.clear()
     only_decision(*world(40, 40), policy=LEAST)
-    assert {name: n for name, n in steps.items() if name != "cascades"} == {
-        name: n for name, n in few.items() if name != "cascades"
+    assert {name: n for name, n in steps.items() if name != "of"} == {
+        name: n for name, n in few.items() if name != "of"
     }
     assert (steps["patterns_of"], steps["_sets"]) == (1, 1)
 
@@ -68,4 +67,4 @@ def test_equal_units_are_looked_at_once(steps: Counter[str]) -> None:
 def test_units_above_a_plan_that_breaks_no_budget_are_not_priced(steps: Counter[str]) -> None:
     decision = only_decision(*world(3, 40), policy=LEAST)
     assert len(decision.victims) == 4
-    assert steps["cascades"] == 6
+    assert steps["of"] == 6

@@ -1,0 +1,51 @@
+"""Does every job of a generated trace end, with all of its work done?
+
+By hand: `python -m tests.simulation.many_studies 0 1000`.
+"""
+
+import sys
+
+import pytest
+
+from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
+from reprieve.config import parse_configuration
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import Settings
+from reprieve.study.cell import fits_at_all
+from reprieve.study.generator import GeneratorOptions, generated
+from reprieve.study.job import GPU
+from reprieve.study.measures import Measures, amount_of
+from reprieve.study.node_pools import pool
+from reprieve.study.simulation import EPOCH, Simulation
+
+OPTIONS = GeneratorOptions(days=0.02, nodes=2, load=1.5, mean_hours=0.1)
+
+
+def settings(policy: str) -> Settings:
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": {"policy": policy}}]}],
+    }
+    return settings_of(parse_configuration(document), EVERYTHING)
+
+
+def check_that_every_job_ends(seed: int) -> int:
+    """Gives the number of jobs; every other seed is played under kube-scheduler's policy."""
+    cluster = pool("gpu8x2")
+    fitting = [job for job in generated(OPTIONS, seed) if fits_at_all(job, cluster)]
+    measures = Measures(cluster, fitting, EPOCH, (0.0, 1e9))
+    chosen = settings(("Upstream", "Reprieve")[seed % 2])
+    outcome = Simulation(Scheduler(chosen), cluster, measures, next(iter(chosen.profiles))).run(fitting, 1e6)
+    result = measures.result(outcome.unfinished)
+    assert result.finished + result.unfinished == len(fitting), seed
+    assert result.unfinished == 0, seed
+    asked = sum(job.pods * job.duration * amount_of(job, GPU) for job in fitting) / 3600
+    assert result.work_done == pytest.approx(asked), seed
+    return len(fitting)
+
+
+if __name__ == "__main__":
+    first, last = map(int, sys.argv[1:])
+    jobs = sum(map(check_that_every_job_ends, range(first, last)))
+    print(f"{last - first} traces with {jobs} jobs: every job ended, and all of its work was done")
