@@ -81,6 +81,14 @@ def _preempting() -> Iterator[Case]:
         yield Case(f"G1000-{variant}", about, "preempting", small)
 
 
+def _trees() -> Iterator[Case]:
+    for nodes in (1000, 5000):
+        for name, is_full, how in (("fits", False, "finds room"), ("preempts", True, "preempts")):
+            about = f"a tree of 4 x 4 x 8 pods, its middle groups each within a zone, {how} on {nodes} nodes"
+            size = {"nodes": nodes, "middles": 4, "leaves": 4, "pods": 8, "is_full": is_full}
+            yield Case(f"T{nodes}-{name}", about, "trees", size)
+
+
 def _crowded() -> Iterator[Case]:
     for name, pods, millicpu, expected, about in (
         ("H1000-pod", 1, 16000, "Nominate", "a pod of 16 cpu preempts"),
@@ -249,6 +257,7 @@ def _page() -> Iterator[Case]:
 
 _GROUPS = (
     _preempting,
+    _trees,
     _crowded,
     _improving,
     _preemptors,

@@ -33,6 +33,7 @@ from benchmarks.workloads import (
     starting,
     storing,
     syncing,
+    trees,
 )
 from benchmarks.worlds.shapes import shapes
 from tests.benchmarks import small_world
@@ -84,6 +85,11 @@ def test_a_gang_preempts(variant: str) -> None:
 
 def test_a_pod_preempts_by_another_policy() -> None:
     check(preempting.measure(nodes=3, pods=1, policy="Upstream"), 2)
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["fits", "preempts"])
+def test_a_tree_is_decided_about(is_full: bool) -> None:
+    check(trees.measure(nodes=12, middles=2, leaves=2, pods=2, is_full=is_full), 2)
 
 
 def test_each_preemptor_opens_a_plan() -> None:

@@ -1,4 +1,4 @@
-"""A tree of groups fits exactly when any placement exists.
+"""A tree of groups fits exactly when any placement exists, and preempts exactly when that makes one possible.
 
 Compared with trying everything, on small clusters.
 """
@@ -6,15 +6,21 @@ Compared with trying everything, on small clusters.
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from reprieve.model.snapshot import NOWHERE
+from reprieve.model.whatif import without
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.plan import NoPlan
+from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
+from reprieve.preemption.search import best, candidates
 from tests.properties.random_gangs import ROOM, TIED
 from tests.properties.random_trees import TreeWorld, built_tree, seeded_tree
 from tests.reference.demands import tree_demand
@@ -48,3 +54,25 @@ def test_a_tree_fits_if_it_fits(batch: int) -> None:
             rescued += not isinstance(in_order, Placement)
     assert 0 < fitting < BATCH
     assert rescued  # or the worlds are too easy
+
+
+@pytest.mark.parametrize("search", [SearchMode.PRIORITY_CEILING, SearchMode.LEAST_DISTURBANCE])
+def test_a_tree_preempts_if_that_helps(search: SearchMode) -> None:
+    plans = 0
+    for seed in range(WORLDS // 2):
+        view, rows = built_tree(seeded_tree(seed, FEATURES[seed % 3]))
+        demand = tree_demand(view, rows, effort=Effort(100_000))
+        unplaced = place_together(demand, view)
+        if isinstance(unplaced, Placement):
+            continue
+        lower = np.flatnonzero((view.where != NOWHERE) & (view.pods.priority < demand.priority))
+        question = Question(demand, view, unplaced.survey, policy=replace(REPRIEVE, search=search))
+        found = candidates(question, now=0)
+        assert isinstance(found, NoPlan) is not tree_fits(without(view, lower), rows)
+        if not isinstance(found, NoPlan):
+            plan = best(question, found)
+            left = without(view, [row for unit in plan.victims for row in unit.pods])
+            assert keeps_its_word(left, dict(plan.places))
+            assert holds(demand, plan.placement, left, DEFAULT_PROFILE)
+            plans += 1
+    assert plans

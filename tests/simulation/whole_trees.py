@@ -22,7 +22,7 @@ class WholeTrees:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._watch = store.watch(("pods", *KINDS), since=store.version)
-        # The names of groups of which a pod that had its node is gone, or that went themselves.
+        # The names of groups of which a pod has ended, or that were deleted themselves.
         self._disturbed: set[str] = set()
 
     def look(self) -> None:
@@ -35,10 +35,10 @@ class WholeTrees:
                 self._disturbed.add(change.object.key.name)
 
     def _look_at(self, pod: Pod, *, is_gone: bool) -> None:
+        """A pod that is deleted may be one that is being bound, beside others of its tree."""
         group = group_key(pod)
-        if group is None or not pod.spec.node_name:
-            return
-        if is_gone or not runs(pod) or pod.metadata.deletion_timestamp is not None:
+        ends = is_gone or not runs(pod) or pod.metadata.deletion_timestamp is not None
+        if group is not None and ends:
             self._disturbed.add(group[1])
 
     def check_rest(self, foreign: str) -> None:

@@ -103,6 +103,13 @@ class Branch:
     def has_topology_inside(self) -> bool:
         return any(child.topology_key or child.has_topology_inside for child in self.children)
 
+    @property
+    def leaves_no_choice(self) -> bool:
+        """Whether every pod inside is needed, and no group inside has to choose a domain."""
+        if self.has_topology_inside or self.needed < len(self.children) + len(self.members):
+            return False
+        return all(child.leaves_no_choice for child in self.children)
+
     def fewest(self) -> float:
         """With how many pods it can be met; infinity: with none that there are."""
         if not self.children:
@@ -134,6 +141,7 @@ class Demand:
     tree: Branch | None = None
     # For each pod the nodes that its groups leave it; empty: ``allowed`` counts for all of them.
     within: tuple[Mask, ...] = ()
+    is_one_of_several: bool = False  # it stands for a tree, which could be served with other pods or domains
 
     def nodes_for(self, position: int) -> Mask | None:
         """The nodes that a pod may use; None: every node."""

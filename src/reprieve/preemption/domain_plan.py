@@ -15,11 +15,12 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Ask
+from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_search import place_on
 from reprieve.placement.place import Choose, Placement
+from reprieve.placement.tree_choice import TreeChoice, choice_of
 from reprieve.preemption.budgets import (
     Counting,
     InOrder,
@@ -81,10 +82,30 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
     if question.policy.search is SearchMode.UPSTREAM:
         plan = planning.spare(placement, planning.local)
         return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
-    if question.disturbs_least and (known := planning.as_remembered(placement)) is not None:
+    if not question.disturbs_least:
+        return planning.by_ceiling(placement)
+    if question.demand.tree is not None:
+        return _less_disturbing_tree(planning, placement)
+    if (known := planning.as_remembered(placement)) is not None:
         return known
+    return planning.less_disturbing(placement, planning.by_ceiling(placement))
+
+
+def _less_disturbing_tree(planning: "Planning", placement: Placement) -> Plan:
+    """The model knows gangs: the pods that are placed, and the domains of their groups, stay as they are."""
+    if (places := planning.remembered_places()) is not None:
+        choice = planning.choice_of(places)
+        gang = planning.with_demand(choice.gang)
+        anywhere = gang.place(planning.local)
+        known = gang.as_remembered(anywhere) if anywhere is not None else None
+        if known is not None:
+            return planning.widened(known, choice)
     plan = planning.by_ceiling(placement)
-    return planning.less_disturbing(placement, plan) if question.disturbs_least else plan
+    choice = planning.choice_of(plan.placement.nodes)
+    there = choice.narrowed(plan.placement)
+    gang = planning.with_demand(choice.gang)
+    less = gang.less_disturbing(there, replace(plan, placement=there, pods=choice.gang.pods))
+    return planning.widened(less, choice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,6 +205,33 @@ class Planning:
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+
+    # --- a tree as a gang ---
+
+    def choice_of(self, nodes: Sequence[int]) -> TreeChoice:
+        demand = replace(self.question.demand, allowed=self.domain.nodes)
+        return choice_of(demand, self.question.view, nodes)
+
+    def with_demand(self, demand: Demand) -> "Planning":
+        return replace(self, question=replace(self.question, demand=demand))
+
+    def widened(self, plan: Plan, choice: TreeChoice) -> Plan:
+        return replace(plan, placement=choice.widened(plan.placement), pods=self.question.demand.pods)
+
+    def remembered_places(self) -> tuple[int, ...] | None:
+        """The nodes of pods by the plan that an earlier decision made here, if it still meets the tree."""
+        first = (self.question.policy.deferral or Deferral(0.0)).earlier.get(self.domain.name)
+        places = self._positions(first.places) if first is not None else None
+        if places is None:
+            return None
+        nodes = [NOWHERE] * len(self.question.demand.pods)
+        for position, node in places:
+            nodes[position] = node
+        tree = self.question.demand.tree
+        keeps = tree is None or tree.keeps_domains(self.question.view, nodes)
+        return tuple(nodes) if keeps and self.question.demand.is_met_by(nodes) else None
+
+    # --- what an earlier decision found ---
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""

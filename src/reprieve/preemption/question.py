@@ -47,9 +47,8 @@ class Question:
 
     @property
     def disturbs_least(self) -> bool:
-        """Whether the search for the least disturbance applies. A resize has its node already, and what the
-        groups of a tree need is not in the model of the room."""
-        if self.policy.search is not SearchMode.LEAST_DISTURBANCE or self.demand.tree is not None:
+        """Whether the search for the least disturbance applies. A resize has its node already."""
+        if self.policy.search is not SearchMode.LEAST_DISTURBANCE:
             return False
         return self.is_for_group or (self.policy.disturbs_least_for_pods and not self.demand.alone)
 

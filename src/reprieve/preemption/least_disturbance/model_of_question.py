@@ -99,7 +99,9 @@ def reach_of(question: Question, takeable: Takeable, nodes: Mask, ceiling: float
         pairs // width,
         pairs % width,
         used,
-        is_exact=members.ties is Ties.ROOM and not takeable.matter[evictable].any(),
+        is_exact=members.ties is Ties.ROOM
+        and not takeable.matter[evictable].any()
+        and not demand.is_one_of_several,
     )
 
 
@@ -185,9 +187,9 @@ def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, 
 
 def _usable(question: Question, members: Members, nodes: Mask, emptied: Snapshot) -> Mask:
     """[shape, node] whether the node could take one member if all units were gone."""
-    demand = question.demand
-    asks = (Ask(emptied, demand.pods[positions[0]], question.profile) for positions in members.by_shape)
-    return np.array([survey(ask, demand.constraints, nodes).feasible for ask in asks], np.bool_)
+    demand, firsts = replace(question.demand, allowed=nodes), [same[0] for same in members.by_shape]
+    asks = ((Ask(emptied, demand.pods[first], question.profile), demand.nodes_for(first)) for first in firsts)
+    return np.array([survey(ask, demand.constraints, allowed).feasible for ask, allowed in asks], np.bool_)
 
 
 def _shape_of(members: Members, count: int) -> tuple[int, ...]:
