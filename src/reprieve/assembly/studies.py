@@ -32,6 +32,7 @@ from reprieve.study.measures import Measured
 
 _SUFFIX = ".json"
 _PLAYED_BY = ("model", "placement", "preemption", "scheduler", "config", "study")
+_SET_UP_BY = ("group_strategies.py", "placement_profiles.py", "scheduler_settings.py", "studies.py")
 _ONLY_REPORTS = frozenset({"comparison.py", "report.py", "report_html.py", "report_markdown.py", "svg.py"})
 
 Cell = tuple[StudiedPolicy, int]  # and its seed
@@ -67,10 +68,10 @@ def version_and_code() -> str:
     """The release, and a digest of what a cell is played by: another code may decide otherwise."""
     digest = blake2b(digest_size=6)
     package = Path(reprieve.__file__).parent
-    for part in _PLAYED_BY:
-        for path in sorted((package / part).rglob("*.py")):
-            if path.name not in _ONLY_REPORTS:
-                digest.update(path.read_bytes())
+    playing = (path for part in _PLAYED_BY for path in sorted((package / part).rglob("*.py")))
+    for path in (*playing, *(package / "assembly" / name for name in _SET_UP_BY)):
+        if path.name not in _ONLY_REPORTS:
+            digest.update(path.read_bytes())
     return f"{version('reprieve')}+{digest.hexdigest()}"
 
 

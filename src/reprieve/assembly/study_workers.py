@@ -71,7 +71,8 @@ class ProcessPool:
             except BrokenProcessPool as error:
                 raise WorkersDiedError from error
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
+                # Waits for cells that are being played: else those that are not begun would be played, too.
+                pool.shutdown(cancel_futures=True)
                 raise
 
 

@@ -8,6 +8,8 @@ from reprieve.model.groups import group_key, groups_table, name_of
 from reprieve.model.objects import Pod
 from reprieve.preemption.preemption_priority import ANNOTATION
 
+_BY = " (by the configuration of this command: `--policy FILE` gives it that of the scheduler)"
+
 
 def preemption_priority_statements(pod: Pod, evidence: Evidence, asking: Asking) -> Iterator[Statement]:
     policy = next(iter(asking.settings.policies.values()), None)
@@ -18,7 +20,7 @@ def preemption_priority_statements(pod: Pod, evidence: Evidence, asking: Asking)
     classes = {known.metadata.name: known for known in evidence.classes()}
     fault, name = permitted.fault(around, classes), name_of(around)
     if fault:
-        yield Statement("Protected", "InvalidPreemptionPriority", f"{name}: {fault}.", Source.OBJECT)
+        yield Statement("Protected", "InvalidPreemptionPriority", f"{name}: {fault}{_BY}.", Source.OBJECT)
         return
     priority, named = permitted.priority_of(around, classes), around.metadata.annotations[ANNOTATION]
     text = (

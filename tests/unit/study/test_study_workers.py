@@ -1,6 +1,8 @@
 """Where cells are played: the same results everywhere, and workers that die are replaced."""
 
+import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reprieve.assembly import study_workers
+from reprieve.assembly import scheduler_settings, studies, study_workers
 from reprieve.assembly.studies import Cell, StudyError, played, version_and_code
 from reprieve.assembly.study_workers import (
     DaskCluster,
@@ -19,6 +21,7 @@ from reprieve.assembly.study_workers import (
     _all_played,
     dask_cluster,
 )
+from reprieve.study.cell import StudiedPolicy
 from tests.unit.study.test_comparison import BREAKS, KEEPS, toy
 
 CELLS: list[Cell] = [(BREAKS, 0), (KEEPS, 1)]
@@ -135,3 +138,32 @@ def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = pytest.raises(StudyError, match=r"not installed: pip install 'reprieve\[dask\]'")
     with missing, dask_cluster("tcp://127.0.0.1:1"):
         pass
+
+
+class Counting:
+    """Notes each cell that is played, and plays none."""
+
+    def __init__(self, played_cells: Path) -> None:
+        self._played_cells = played_cells
+
+    def __call__(self, _content: bytes, _policy: StudiedPolicy, seed: int) -> bytes:
+        (self._played_cells / str(seed)).touch()
+        return b"{}"
+
+
+def test_a_study_that_is_given_up_plays_no_further_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only those that a process had taken already."""
+    monkeypatch.setattr(study_workers, "played", Counting(tmp_path))
+    results = ProcessPool(1)._tried(b"", [(KEEPS, seed) for seed in range(200)])
+    next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator, as any iterator with a clean-up
+    assert len([*tmp_path.iterdir()]) < 200
+
+
+def test_the_digest_of_the_code_covers_what_sets_a_scheduler_up() -> None:
+    """Else cells that another code played would be taken for those of this one."""
+    found = {scheduler_settings.__name__, studies.__name__}
+    found |= set(re.findall(r"^from (reprieve\.assembly\.\w+)", inspect.getsource(scheduler_settings), re.M))
+    assert {f"{name.rpartition('.')[2]}.py" for name in found} == set(studies._SET_UP_BY)

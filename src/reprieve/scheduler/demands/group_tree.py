@@ -20,7 +20,7 @@ class GroupTree:
     topology_key: str = ""  # its pods must be where this label of nodes has one value
     children: tuple["GroupTree", ...] = ()
     waiting: int = 0  # pods of a PodGroup that have none
-    is_broken: bool = False  # it runs in part, and pods are missing that it needs: see ``going_on``
+    is_broken: bool = False  # it runs in part, and pods are missing that it needs: see ``decidable``
 
     @property
     def key(self) -> GroupKey:
