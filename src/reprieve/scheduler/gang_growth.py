@@ -17,6 +17,7 @@ class GangGrowth:
         self.is_on = window is not None
         self._window = window or 0.0
         self._until: dict[GroupKey, float] = {}
+        self._silent: dict[GroupKey, GroupKey] = {}  # for each open window a pod that had not asked yet
         self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
         self._next: list[DemandKey] = []
 
@@ -31,9 +32,17 @@ class GangGrowth:
             until = self._until[gang] = now + self._window
         return until if now < until else None
 
+    def wait_for(self, gang: GroupKey, pod: GroupKey) -> None:
+        """This pod has not asked yet: while that is so, no other pod of the gang need be looked at."""
+        self._silent[gang] = pod
+
+    def waited_for(self, gang: GroupKey, now: float) -> GroupKey | None:
+        """The pod of ``wait_for``; None if no member of the gang waits for others now."""
+        return self._silent.get(gang) if now < self._until.get(gang, now) else None
+
     def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
         """These members are decided next, in this order."""
-        self._until.pop(gang, None)
+        self.lost(gang)
         self._together.update(dict.fromkeys(members, tuple(members)))
         self._next.extend(members)
 
@@ -49,6 +58,7 @@ class GangGrowth:
 
     def lost(self, gang: GroupKey) -> None:
         self._until.pop(gang, None)
+        self._silent.pop(gang, None)
 
     def shift(self, seconds: float) -> None:
         """The clock was put back."""

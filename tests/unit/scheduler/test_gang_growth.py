@@ -1,6 +1,9 @@
 """Members of one gang that ask to grow: what they wait for, how they are decided, what is reported."""
 
+import sys
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 from reprieve.model.effects import SetCondition
 from reprieve.model.events import Failed, Seen, Synced
@@ -10,6 +13,7 @@ from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.gang_growth import GangGrowth
+from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, granted, later, wanting
@@ -131,3 +135,61 @@ def test_without_a_window_each_is_decided_by_itself() -> None:
     on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=None)
     assert [d.outcome for d in on.decisions] == ["Preempts"]
     assert conditions(on) == []
+
+
+# --- gangs of many members -----------------------------------------------------------------------
+
+
+def a_large_gang(count: int, *more: KubernetesObject) -> Scheduler:
+    """All members but one have asked, and none of them fits."""
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    scheduler = Scheduler(replace(Settings(policies=policies), resize_window=1.0))
+    numbers = range(count)
+    nodes = [a_node(f"n{number}") for number in (*numbers, count)]
+    asking = [wanting(member(number), "4") for number in numbers]
+    things = [*nodes, a_group("train", 9, 2), *asking, member(count), *map(low, numbers), *more]
+    scheduler.observe([*map(Seen, things), Synced()], 1000.0)
+    return scheduler
+
+
+def calls_of_one_decision(count: int) -> int:
+    scheduler, calls = a_large_gang(count), 0
+
+    def called(_: FrameType, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        assert scheduler.decide(1000.0) is None
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_members_that_wait_cost_in_proportion() -> None:
+    calls_of_one_decision(10)  # what modules build on first use is not counted
+    assert calls_of_one_decision(80) <= 4.5 * calls_of_one_decision(20)
+
+
+def test_many_members_that_wait_keep_no_event_waiting_and_hide_no_other_demand() -> None:
+    scheduler = a_large_gang(150, a_pod("late", cpu="1", priority=1))
+    assert scheduler.decide(1000.0) is None
+    assert scheduler.pending()[Standing.ACTIVE] == 51
+    wakes = scheduler.next_time()
+    assert wakes is not None
+    assert wakes <= 1000.0
+    decided = scheduler.decide(1000.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "late"
+    assert scheduler.decide(1000.0) is None
+    assert scheduler.next_time() == 1001.0
+
+
+def test_a_member_that_is_gone_is_not_waited_for() -> None:
+    members = wanting(member(1), "3"), member(2), member(3)
+    on = stage(a_group("train", 9, 2), *members, low(1), low(3)).lose(member(2))
+    assert not on.decisions
+    on.see(later(wanting(member(3), "3")))
+    assert [d.demand.name for d in on.decisions] == ["g1", "g3"]
