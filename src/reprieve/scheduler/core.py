@@ -351,12 +351,15 @@ class Scheduler:
         return None
 
     def _next(self, now: float) -> DemandKey | None:
-        """Members of a gang that grow are decided in one go."""
-        state = self._state
-        while (member := state.gang_growth.next_member()) is not None:
-            if state.queue.take(member):
+        """Members of a gang that grow are decided in one go, which only more important demands interrupt."""
+        growth, queue = self._state.gang_growth, self._state.queue
+        while (member := growth.next_member()) is not None:
+            if queue.is_outranked(member, now):
+                break
+            growth.pass_member()
+            if queue.take(member):
                 return member
-        return state.queue.pop(now)
+        return queue.pop(now)
 
     def _gathers(self, resize: WaitingResize, now: float) -> bool:
         try:

@@ -1,8 +1,9 @@
 """Members of one gang that ask to grow: how long they wait for each other, and which are decided in one go.
 
 A resize of a whole gang reaches the kubelets of its members one after the other. A member that does not fit
-waits for the others for a moment, so that all of them are planned one after another, with no other demand in
-between: then each counts on the victims of the ones before it. Knows no plans, and nothing of room.
+waits for the others for a moment, so that all of them are planned one after another, with no demand of the
+same or a lower priority in between: then each counts on the victims of the ones before it. Knows no plans,
+and nothing of room.
 """
 
 from collections.abc import Sequence
@@ -47,7 +48,12 @@ class GangGrowth:
         self._next.extend(members)
 
     def next_member(self) -> DemandKey | None:
-        return self._next.pop(0) if self._next else None
+        """It stays the next one until it is passed."""
+        return self._next[0] if self._next else None
+
+    def pass_member(self) -> None:
+        """The next member is being decided, or cannot be decided now."""
+        del self._next[0]
 
     def decided_with(self, member: DemandKey) -> tuple[DemandKey, ...]:
         return tuple(one for one in self._together.get(member, ()) if one != member)

@@ -19,7 +19,7 @@ from reprieve.scheduler.queue import NO_CHANGES, Standing
 from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.state import State
 
-_TO_BE_DECIDED = (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING)
+_TO_BE_DECIDED = (Standing.ACTIVE, Standing.WAITING)
 _COMPARED = 16  # members of which it is tried out whose victims would help others
 _NAMED = 5  # pods in the condition of a group; more are counted
 
@@ -75,7 +75,7 @@ def _fits(state: State, resize: WaitingResize, now: float) -> bool:
 
 
 def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> Iterator[WaitingResize]:
-    """Other members to be decided: not those that have a plan, or were refused and wait for a change."""
+    """Other members to be decided: not those that have a plan, are in backoff, or were refused and wait."""
     for key in sorted(DemandKey.of_resize(pod.pod) for pod in members if pod is not resize.pod):
         found = state.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
         if not isinstance(found, WaitingResize) or state.gang_growth.was_gathered(key):

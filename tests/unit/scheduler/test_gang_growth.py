@@ -61,7 +61,10 @@ def test_a_window_that_was_begun_for_members_that_are_gone_is_not_continued() ->
 def test_members_are_decided_in_their_order_and_know_of_each_other() -> None:
     growth = GangGrowth(2.0)
     growth.gathered(GANG, [SECOND, FIRST])
-    assert [growth.next_member() for _ in range(3)] == [SECOND, FIRST, None]
+    for expected in (SECOND, FIRST):
+        assert growth.next_member() == expected
+        growth.pass_member()
+    assert growth.next_member() is None
     assert growth.decided_with(FIRST) == (SECOND,)
     growth.forget(FIRST)
     assert not growth.was_gathered(FIRST)
@@ -193,3 +196,38 @@ def test_a_member_that_is_gone_is_not_waited_for() -> None:
     assert not on.decisions
     on.see(later(wanting(member(3), "3")))
     assert [d.demand.name for d in on.decisions] == ["g1", "g3"]
+
+
+# --- what comes in between -----------------------------------------------------------------------
+
+
+def names_of_all_decisions(scheduler: Scheduler) -> list[str]:
+    found = []
+    while (decided := scheduler.decide(1000.0)) is not None:
+        found.append(decided.decision.demand.name)
+    return found
+
+
+def a_gang_whose_first_member_is_decided() -> Scheduler:
+    scheduler = a_large_gang(3)
+    scheduler.observe([Seen(later(wanting(member(3), "3")))], 1000.0)
+    decided = scheduler.decide(1000.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "g0"
+    return scheduler
+
+
+def test_a_more_important_demand_comes_before_the_rest_of_a_gang() -> None:
+    scheduler = a_gang_whose_first_member_is_decided()
+    pods = [a_pod(name, cpu="1", priority=number) for name, number in (("equal", 9), ("urgent", 10))]
+    scheduler.observe(map(Seen, pods), 1000.0)
+    assert names_of_all_decisions(scheduler) == ["urgent", "g1", "g2", "g3", "equal"]
+
+
+def test_a_member_in_backoff_is_left_out() -> None:
+    scheduler = a_gang_whose_first_member_is_decided()
+    scheduler._state.queue.retry(DemandKey(DemandKind.RESIZE, "default", "g2"), 1000.0)
+    assert names_of_all_decisions(scheduler) == ["g1", "g3"]
+    decided = scheduler.decide(1001.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "g2"
