@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
+from math import inf
 
 from reprieve.model.effects import (
     Announce,
@@ -70,12 +71,14 @@ from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
 
 _MOST_PASSED = 100  # demands in a row that are refused as before, so that events are not kept waiting
+_MOST_PARKED = 100  # members of gangs in a row that wait for others, for the same reason
 
 
 class Scheduler:
     def __init__(self, settings: Settings | None = None) -> None:
         self._state = State(settings or Settings())
         self._current: Event | DemandKey | None = None
+        self._is_cut_short = False  # the last ``decide`` left demands that are due
 
     def working_on(self) -> str:
         """What the scheduler is deciding or observing at this moment; another thread may ask."""
@@ -249,8 +252,8 @@ class Scheduler:
         validation.validate(self._state)
 
     def next_time(self) -> float | None:
-        """When something is to be done even if nothing happens."""
-        return self._state.next_time()
+        """When something is to be done even if nothing happens; in the past: at once."""
+        return -inf if self._is_cut_short else self._state.next_time()
 
     def improving(self) -> frozenset[str]:
         """The requests for a better plan whose answers are still of use, by their ids."""
@@ -308,20 +311,28 @@ class Scheduler:
                 yield from enqueueing.tree_changed(state, target.namespace, target.name, now)
 
     def decide(self, now: float) -> Decided | None:
-        """Decides about the next demand of the queue; None if there is none to be decided now."""
+        """Decides about the next demand of the queue.
+
+        None if there is none to be decided now, or if ``next_time`` says to come back at once.
+        """
         state = self._state
+        self._is_cut_short = False
         state.plan_log.begin_step()
         state.failures.clear()
         if not state.synced:
             return None
         state.notice(now)
-        passed = 0
+        passed = parked = 0
         while (key := self._next(now)) is not None:
             self._current = key
             found = self._requester(key, now)
             if isinstance(found, WaitingResize):
                 if self._gathers(found, now):
-                    continue
+                    parked += 1
+                    if parked < _MOST_PARKED:
+                        continue
+                    self._current, self._is_cut_short = None, True
+                    return None
                 found = member_growth.beside_others(state, found)
             if isinstance(found, Requester) and passed < _MOST_PASSED and self._passes_over(found, now):
                 passed += 1
@@ -340,17 +351,22 @@ class Scheduler:
         return None
 
     def _next(self, now: float) -> DemandKey | None:
-        """Members of a gang that grow are decided in one go."""
-        state = self._state
-        while (member := state.gang_growth.next_member()) is not None:
-            if state.queue.take(member):
+        """Members of a gang that grow are decided in one go, which only more important demands interrupt."""
+        growth, queue = self._state.gang_growth, self._state.queue
+        while (member := growth.next_member()) is not None:
+            if queue.is_outranked(member, now):
+                break
+            growth.pass_member()
+            if queue.take(member):
                 return member
-        return state.queue.pop(now)
+        return queue.pop(now)
 
     def _gathers(self, resize: WaitingResize, now: float) -> bool:
         try:
-            return member_growth.waits_for_others(self._state, resize, now)
-        except Exception:  # the decision meets it as well, and contains it
+            return member_growth.gather_or_wait(self._state, resize, now)
+        except Exception:
+            # Its own decision meets it as well, and contains it; what fails for another member is met when
+            # that member is decided.
             return False
 
     def _requester(self, key: DemandKey, now: float) -> Requester | NotYet | SchedulerFailure | None:

@@ -1,8 +1,9 @@
 """Members of one gang that ask to grow: how long they wait for each other, and which are decided in one go.
 
 A resize of a whole gang reaches the kubelets of its members one after the other. A member that does not fit
-waits for the others for a moment, so that all of them are planned one after another, with no other demand in
-between: then each counts on the victims of the ones before it. Knows no plans, and nothing of room.
+waits for the others for a moment, so that all of them are planned one after another, with no demand of the
+same or a lower priority in between: then each counts on the victims of the ones before it. Knows no plans,
+and nothing of room.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ class GangGrowth:
         self.is_on = window is not None
         self._window = window or 0.0
         self._until: dict[GroupKey, float] = {}
+        self._silent: dict[GroupKey, GroupKey] = {}  # for each open window a pod that had not asked yet
         self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
         self._next: list[DemandKey] = []
 
@@ -31,14 +33,27 @@ class GangGrowth:
             until = self._until[gang] = now + self._window
         return until if now < until else None
 
+    def wait_for(self, gang: GroupKey, pod: GroupKey) -> None:
+        """This pod has not asked yet: while that is so, no other pod of the gang need be looked at."""
+        self._silent[gang] = pod
+
+    def waited_for(self, gang: GroupKey, now: float) -> GroupKey | None:
+        """The pod of ``wait_for``; None if no member of the gang waits for others now."""
+        return self._silent.get(gang) if now < self._until.get(gang, now) else None
+
     def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
         """These members are decided next, in this order."""
-        self._until.pop(gang, None)
+        self.lost(gang)
         self._together.update(dict.fromkeys(members, tuple(members)))
         self._next.extend(members)
 
     def next_member(self) -> DemandKey | None:
-        return self._next.pop(0) if self._next else None
+        """It stays the next one until it is passed."""
+        return self._next[0] if self._next else None
+
+    def pass_member(self) -> None:
+        """The next member is being decided, or cannot be decided now."""
+        del self._next[0]
 
     def decided_with(self, member: DemandKey) -> tuple[DemandKey, ...]:
         return tuple(one for one in self._together.get(member, ()) if one != member)
@@ -49,6 +64,7 @@ class GangGrowth:
 
     def lost(self, gang: GroupKey) -> None:
         self._until.pop(gang, None)
+        self._silent.pop(gang, None)
 
     def shift(self, seconds: float) -> None:
         """The clock was put back."""

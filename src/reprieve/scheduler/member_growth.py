@@ -19,7 +19,7 @@ from reprieve.scheduler.queue import NO_CHANGES, Standing
 from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.state import State
 
-_TO_BE_DECIDED = (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING)
+_TO_BE_DECIDED = (Standing.ACTIVE, Standing.WAITING)
 _COMPARED = 16  # members of which it is tried out whose victims would help others
 _NAMED = 5  # pods in the condition of a group; more are counted
 
@@ -27,29 +27,39 @@ _NAMED = 5  # pods in the condition of a group; more are counted
 # --- before a decision ---------------------------------------------------------------------------
 
 
-def waits_for_others(state: State, resize: WaitingResize, now: float) -> bool:
-    """Whether a member waits until others of its gang may have asked as well.
+def gather_or_wait(state: State, resize: WaitingResize, now: float) -> bool:
+    """Parks a member until others of its gang may have asked as well, or all of them to be decided next.
 
-    Not if it fits, or if no pod may be evicted for it: then no other member can be in its way.
+    False: decide it now. It has waited already, or fits, or no pod may be evicted for it: then no other
+    member can be in its way. While one member waits, every other that asks waits with it, and nothing is
+    searched.
     """
     growth, gang = state.gang_growth, resize.gang
     if gang is None or not growth.is_on or growth.was_gathered(resize.key):
         return False
     if resize.forbidden or not resize.may_preempt or state.plans.of(resize.key) is not None:
         return False
+    if _is_silent(state, gang, growth.waited_for(gang, now)):
+        _wait(state, gang, resize, now)
+        return True
     members = _running(state, gang)
     if len(members) == 1 or _fits(state, resize, now):
         return False
-    is_silent = any(not _asks(state, pod) for pod in members)
-    until = growth.waits_until(gang, now) if is_silent else None
-    others = [] if until is not None else [*_others(state, resize, members)]
+    silent = next((pod for pod in members if not _asks(state, pod)), None)
+    if silent is not None and growth.waits_until(gang, now) is not None:
+        growth.wait_for(gang, (silent.pod.metadata.namespace, silent.pod.metadata.name))
+        _wait(state, gang, resize, now)
+        return True
+    others = [*_others(state, resize, members)]
     growing = _most_helpful_first(state, [resize, *others], now) if others else [resize]
     state.queue.park(resize.key, ROOM_IN_PLACE, now)
-    if until is not None:
-        state.queue.expect(resize.key, NO_CHANGES, until, now)
-    else:
-        growth.gathered(gang, [one.key for one in growing])
+    growth.gathered(gang, [one.key for one in growing])
     return True
+
+
+def _wait(state: State, gang: GroupKey, resize: WaitingResize, now: float) -> None:
+    state.queue.park(resize.key, ROOM_IN_PLACE, now)
+    state.queue.expect(resize.key, NO_CHANGES, state.gang_growth.waits_until(gang, now), now)
 
 
 def beside_others(state: State, resize: WaitingResize) -> WaitingResize:
@@ -65,7 +75,7 @@ def _fits(state: State, resize: WaitingResize, now: float) -> bool:
 
 
 def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> Iterator[WaitingResize]:
-    """Other members to be decided: not those that have a plan, or were refused and wait for a change."""
+    """Other members to be decided: not those that have a plan, are in backoff, or were refused and wait."""
     for key in sorted(DemandKey.of_resize(pod.pod) for pod in members if pod is not resize.pod):
         found = state.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
         if not isinstance(found, WaitingResize) or state.gang_growth.was_gathered(key):
@@ -98,13 +108,19 @@ def _asks(state: State, pod: CompiledPod) -> bool:
     return resizes is not None and resizes.is_waiting(pod.pod)
 
 
+def _is_silent(state: State, gang: GroupKey, key: GroupKey | None) -> bool:
+    """Whether this is a running pod of the gang that has not asked."""
+    pod = state.world.pod(key) if key is not None else None
+    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not _asks(state, pod)
+
+
 def _running(state: State, gang: GroupKey) -> list[CompiledPod]:
     members = map(state.world.pod, state.world.groups.members(gang))
-    return [
-        pod
-        for pod in members
-        if pod is not None and pod.pod.spec.node_name and pod.pod.metadata.deletion_timestamp is None
-    ]
+    return [pod for pod in members if pod is not None and _runs(pod)]
+
+
+def _runs(pod: CompiledPod) -> bool:
+    return bool(pod.pod.spec.node_name) and pod.pod.metadata.deletion_timestamp is None
 
 
 # --- what the group reports ----------------------------------------------------------------------

@@ -147,10 +147,18 @@ class Queue:
                 return key
         return None
 
-    def take(self, key: DemandKey) -> bool:
-        """Takes a demand before its turn, unless it cannot be decided, or is held; says whether it did."""
+    def is_outranked(self, key: DemandKey, now: float) -> bool:
+        """Whether a demand of a higher priority is to be decided now."""
+        self.advance(now)
+        while self._active and not self._is_valid(self._active[0][1:]):
+            heappop(self._active)
         entry = self._entries.get(key)
-        if entry is None or entry.standing not in (Standing.ACTIVE, Standing.BACKOFF, Standing.WAITING):
+        return entry is not None and bool(self._active) and -self._active[0][0] > entry.priority
+
+    def take(self, key: DemandKey) -> bool:
+        """Takes a demand before its turn, unless it is in backoff, held or gated; says whether it did."""
+        entry = self._entries.get(key)
+        if entry is None or entry.standing not in (Standing.ACTIVE, Standing.WAITING):
             return False
         entry.missed_all = False
         self._expecting.discard(key)

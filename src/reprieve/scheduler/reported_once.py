@@ -2,7 +2,7 @@
 
 from reprieve.model.effects import Target
 
-_MOST = 10_000  # objects that are remembered; of more, the oldest may be told again
+_MOST = 10_000  # objects that are remembered; no warning is sent for more, as it would be repeated
 
 
 class ReportedOnce:
@@ -12,10 +12,9 @@ class ReportedOnce:
     def is_news(self, target: Target, text: str) -> bool:
         if self._told.get(target) == text:
             return False
-        self._told.pop(target, None)
+        if target not in self._told and len(self._told) >= _MOST:
+            return False
         self._told[target] = text
-        if len(self._told) > _MOST:
-            del self._told[next(iter(self._told))]
         return True
 
     def forget(self, target: Target) -> None:

@@ -71,7 +71,7 @@ class State:
         self.checkpoint_reports = CheckpointReports(
             active=any(policy.counts_lost_work for policy in settings.policies.values())
         )
-        self.victim_reports = VictimAnnotationReports(settings.policies.values())
+        self.victim_reports = VictimAnnotationReports(settings.policies.values(), settings.profiles)
         self.tombstones = Tombstones()
         self.preemption_backoff = PreemptionBackoff()
         self.evictions = RecentEvictions(settings.longest_eviction_window)

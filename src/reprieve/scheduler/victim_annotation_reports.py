@@ -1,14 +1,15 @@
 """Which annotations about pods and groups as victims are ignored, and which of them were reported already?
 
-Each is reported once, on the object that has it. Whether a class exists is known only when all objects were
-seen; before that, no class is missed. What the annotations mean is not known here.
+Each is reported once, on the object that has it; that of a pod only where it would count: in a group that is
+evicted pod by pod. Whether a class or a group exists is known only when all objects were seen; before that,
+none is missed. What the annotations mean is not known here.
 """
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.disruption_costs import DISRUPTION_COST, cost_fault
+from reprieve.model.disruption_costs import cost_fault
 from reprieve.model.effects import Announce, Effect, Target, Tone
-from reprieve.model.groups import Group
+from reprieve.model.groups import Group, GroupKey, group_key, key_of
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, PriorityClass
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.preemption_priority import ANNOTATION, PermittedClasses
@@ -18,32 +19,73 @@ from reprieve.scheduler.world import World
 
 
 class VictimAnnotationReports:
-    def __init__(self, policies: Iterable[Policy]) -> None:
+    def __init__(self, policies: Iterable[Policy], served: Iterable[str]) -> None:
+        """``served``: the scheduler names of the pods that are looked at."""
         listed = tuple(policies)
         self._orders_members = any(policy.orders_members for policy in listed)
         found = (policy.permitted_classes for policy in listed)
         self._permitted = tuple(permitted for permitted in found if permitted is not None)
+        self._served = frozenset(served)
         self._reported = ReportedOnce()
+        # Faulty costs, as long as the group of the pod is unknown or evicted whole; and where each pod is.
+        self._unreported: dict[GroupKey, dict[Target, str]] = {}
+        self._group_of: dict[Target, GroupKey] = {}
 
     def saw(self, thing: KubernetesObject, world: World, *, synced: bool) -> Iterator[Effect]:
         match thing:
-            case Pod() if self._orders_members and DISRUPTION_COST in thing.metadata.annotations:
-                fault = cost_fault(thing.metadata)
-                yield from self._told(pod_target(thing), "InvalidDisruptionCost", fault)
-            case PodGroup() | CompositePodGroup() if synced and ANNOTATION in thing.metadata.annotations:
-                yield from self._judged(thing, world)
+            case Pod() if self._orders_members and thing.spec.scheduler_name in self._served:
+                self._note_cost(thing)
+                if synced and (group := group_key(thing)) is not None:
+                    yield from self._costs(group, world)
+            case PodGroup() | CompositePodGroup() if synced:
+                if isinstance(thing, PodGroup):
+                    yield from self._costs(key_of(thing), world)
+                if ANNOTATION in thing.metadata.annotations:
+                    yield from self._judged(thing, world)
             case PriorityClass() if synced:
-                yield from self.all_are_here(world)
+                yield from self._priorities(world)
 
     def all_are_here(self, world: World) -> Iterator[Effect]:
-        """Only now is it known which classes are missing."""
-        for group in world.groups.naming_classes():
-            yield from self._judged(group, world)
+        """Only now is it known which classes and groups are missing."""
+        for group in [*self._unreported]:
+            yield from self._costs(group, world)
+        yield from self._priorities(world)
 
     def gone(self, target: Target, world: World) -> Iterator[Effect]:
         self._reported.forget(target)
+        self._forget_cost(target)
         if target.kind == PriorityClass.__name__:
-            yield from self.all_are_here(world)
+            yield from self._priorities(world)
+
+    def _note_cost(self, pod: Pod) -> None:
+        target, group, fault = pod_target(pod), group_key(pod), cost_fault(pod.metadata)
+        self._forget_cost(target)
+        if not fault or group is None:
+            self._reported.forget(target)
+        else:
+            self._group_of[target] = group
+            self._unreported.setdefault(group, {})[target] = fault
+
+    def _forget_cost(self, pod: Target) -> None:
+        group = self._group_of.pop(pod, None)
+        if group is not None:
+            del self._unreported[group][pod]
+            if not self._unreported[group]:
+                del self._unreported[group]
+
+    def _costs(self, group: GroupKey, world: World) -> Iterator[Effect]:
+        if group not in self._unreported:
+            return
+        tree = world.groups.tree()
+        if group not in tree.pod_groups or tree.unit(group) is not None:
+            return
+        for pod, fault in [*self._unreported[group].items()]:
+            self._forget_cost(pod)
+            yield from self._told(pod, "InvalidDisruptionCost", fault)
+
+    def _priorities(self, world: World) -> Iterator[Effect]:
+        for group in world.groups.naming_classes():
+            yield from self._judged(group, world)
 
     def _judged(self, group: Group, world: World) -> Iterator[Effect]:
         faults = [_fault(permitted, group, world) for permitted in self._permitted]

@@ -1,6 +1,9 @@
 """Members of one gang that ask to grow: what they wait for, how they are decided, what is reported."""
 
+import sys
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 from reprieve.model.effects import SetCondition
 from reprieve.model.events import Failed, Seen, Synced
@@ -10,6 +13,7 @@ from reprieve.preemption.resize import DeferredResizes
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.gang_growth import GangGrowth
+from reprieve.scheduler.queue import Standing
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, granted, later, wanting
@@ -57,7 +61,10 @@ def test_a_window_that_was_begun_for_members_that_are_gone_is_not_continued() ->
 def test_members_are_decided_in_their_order_and_know_of_each_other() -> None:
     growth = GangGrowth(2.0)
     growth.gathered(GANG, [SECOND, FIRST])
-    assert [growth.next_member() for _ in range(3)] == [SECOND, FIRST, None]
+    for expected in (SECOND, FIRST):
+        assert growth.next_member() == expected
+        growth.pass_member()
+    assert growth.next_member() is None
     assert growth.decided_with(FIRST) == (SECOND,)
     growth.forget(FIRST)
     assert not growth.was_gathered(FIRST)
@@ -131,3 +138,96 @@ def test_without_a_window_each_is_decided_by_itself() -> None:
     on = stage(a_group("train", 9, 2), wanting(member(1), "3"), member(2), low(1), window=None)
     assert [d.outcome for d in on.decisions] == ["Preempts"]
     assert conditions(on) == []
+
+
+# --- gangs of many members -----------------------------------------------------------------------
+
+
+def a_large_gang(count: int, *more: KubernetesObject) -> Scheduler:
+    """All members but one have asked, and none of them fits."""
+    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    scheduler = Scheduler(replace(Settings(policies=policies), resize_window=1.0))
+    numbers = range(count)
+    nodes = [a_node(f"n{number}") for number in (*numbers, count)]
+    asking = [wanting(member(number), "4") for number in numbers]
+    things = [*nodes, a_group("train", 9, 2), *asking, member(count), *map(low, numbers), *more]
+    scheduler.observe([*map(Seen, things), Synced()], 1000.0)
+    return scheduler
+
+
+def calls_of_one_decision(count: int) -> int:
+    scheduler, calls = a_large_gang(count), 0
+
+    def called(_: FrameType, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        assert scheduler.decide(1000.0) is None
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def test_members_that_wait_cost_in_proportion() -> None:
+    calls_of_one_decision(10)  # what modules build on first use is not counted
+    assert calls_of_one_decision(80) <= 4.5 * calls_of_one_decision(20)
+
+
+def test_many_members_that_wait_keep_no_event_waiting_and_hide_no_other_demand() -> None:
+    scheduler = a_large_gang(150, a_pod("late", cpu="1", priority=1))
+    assert scheduler.decide(1000.0) is None
+    assert scheduler.pending()[Standing.ACTIVE] == 51
+    wakes = scheduler.next_time()
+    assert wakes is not None
+    assert wakes <= 1000.0
+    decided = scheduler.decide(1000.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "late"
+    assert scheduler.decide(1000.0) is None
+    assert scheduler.next_time() == 1001.0
+
+
+def test_a_member_that_is_gone_is_not_waited_for() -> None:
+    members = wanting(member(1), "3"), member(2), member(3)
+    on = stage(a_group("train", 9, 2), *members, low(1), low(3)).lose(member(2))
+    assert not on.decisions
+    on.see(later(wanting(member(3), "3")))
+    assert [d.demand.name for d in on.decisions] == ["g1", "g3"]
+
+
+# --- what comes in between -----------------------------------------------------------------------
+
+
+def names_of_all_decisions(scheduler: Scheduler) -> list[str]:
+    found = []
+    while (decided := scheduler.decide(1000.0)) is not None:
+        found.append(decided.decision.demand.name)
+    return found
+
+
+def a_gang_whose_first_member_is_decided() -> Scheduler:
+    scheduler = a_large_gang(3)
+    scheduler.observe([Seen(later(wanting(member(3), "3")))], 1000.0)
+    decided = scheduler.decide(1000.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "g0"
+    return scheduler
+
+
+def test_a_more_important_demand_comes_before_the_rest_of_a_gang() -> None:
+    scheduler = a_gang_whose_first_member_is_decided()
+    pods = [a_pod(name, cpu="1", priority=number) for name, number in (("equal", 9), ("urgent", 10))]
+    scheduler.observe(map(Seen, pods), 1000.0)
+    assert names_of_all_decisions(scheduler) == ["urgent", "g1", "g2", "g3", "equal"]
+
+
+def test_a_member_in_backoff_is_left_out() -> None:
+    scheduler = a_gang_whose_first_member_is_decided()
+    scheduler._state.queue.retry(DemandKey(DemandKind.RESIZE, "default", "g2"), 1000.0)
+    assert names_of_all_decisions(scheduler) == ["g1", "g3"]
+    decided = scheduler.decide(1001.0)
+    assert decided is not None
+    assert decided.decision.demand.name == "g2"
