@@ -52,14 +52,14 @@ class Groups:
         if group is None or not group.spec.parent:
             return Ancestry()
         namespace, seen = key[0], list[str]()
-        while group is not None and group.spec.parent:
+        while group is not None and group.spec.parent and len(seen) <= _DEEPEST:
             if group.spec.parent in seen:
                 return Ancestry(problem=f"CompositePodGroup {namespace}/{group.spec.parent} is inside itself")
             seen.append(group.spec.parent)
             group = self.composites.get((namespace, group.spec.parent))
-        if len(seen) >= _DEEPEST:
-            outermost = f"CompositePodGroup {namespace}/{seen[-1]}"
-            text = f"it is {len(seen)} levels below {outermost}; a tree has no more than {_DEEPEST} levels"
+        if len(seen) >= _DEEPEST:  # how far it goes on is not looked at: clients may create long chains
+            above = f"CompositePodGroup {namespace}/{seen[_DEEPEST - 1]}"
+            text = f"it is {_DEEPEST} levels below {above}; a tree has no more than {_DEEPEST} levels"
             return Ancestry(problem=text)
         return Ancestry((namespace, seen[-1]))
 

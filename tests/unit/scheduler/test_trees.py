@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from reprieve.model.effects import Announce, SetCondition
-from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
-from reprieve.scheduler.demand_key import with_its_group
+from reprieve.model.groups import Groups
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PriorityClass
+from reprieve.scheduler.demand_key import DemandKey, with_its_group, with_its_tree
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -179,6 +180,22 @@ def test_a_tree_of_five_levels_says_so() -> None:
     cluster = served(*WORLD, *deep)
     assert any("a tree has no more than 4 levels" in note for note in notes(cluster.take()))
     assert cluster.gone("c4", kind="CompositePodGroup").comes_true().places() == {}
+
+
+def test_a_change_of_a_tree_looks_up_the_demand_of_a_group_once() -> None:
+    looked_up = list[str]()
+
+    def demand_of_pod(pod: Pod, groups: Groups) -> DemandKey:
+        looked_up.append(pod.metadata.name)
+        return with_its_tree(pod, groups)
+
+    pods = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(30)]
+    cluster = served(
+        a_node("n1", cpu="1"), INSIDE, *pods, a_tree(), settings=Settings(demand_of_pod=demand_of_pod)
+    )
+    looked_up.clear()
+    cluster.show(later(a_tree(priority=10)))
+    assert len(looked_up) < len(pods)
 
 
 # --- demands that wait for victims ---------------------------------------------------------------

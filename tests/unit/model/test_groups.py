@@ -1,0 +1,68 @@
+"""Trees of groups: which group is the outermost one, and what is wrong with trees that are too deep."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from reprieve.model.groups import Groups, groups_table
+from reprieve.model.objects import CompositePodGroup, PodGroup
+
+LEAF = ("default", "leaf")
+
+
+class Counted(dict[tuple[str, str], CompositePodGroup]):
+    """Composite groups that count how often one is looked up."""
+
+    lookups = 0
+
+    def get(self, *args: Any) -> Any:
+        self.lookups += 1
+        return super().get(*args)
+
+
+def a_chain(length: int, outermost: str = "") -> Groups:
+    """A PodGroup inside c0, which is inside c1, and so on; the last one is inside ``outermost``, if any."""
+    parents = [*(f"c{i + 1}" for i in range(length - 1)), outermost]
+    inside = msgspec.convert({"metadata": _meta("leaf"), "spec": {"parent": "c0"}}, PodGroup)
+    around = [
+        msgspec.convert({"metadata": _meta(f"c{i}"), "spec": {"parent": parent}}, CompositePodGroup)
+        for i, parent in enumerate(parents)
+    ]
+    return groups_table([inside, *around])
+
+
+def _meta(name: str) -> dict[str, str]:
+    return {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+
+
+def test_a_tree_has_up_to_four_levels() -> None:
+    assert a_chain(3).ancestry(LEAF).root == ("default", "c2")
+    assert a_chain(2, "unknown").ancestry(LEAF).root == ("default", "unknown")
+
+
+@pytest.mark.parametrize("length", [4, 5, 6, 300])
+def test_a_deeper_one_says_so(length: int) -> None:
+    found = a_chain(length).ancestry(LEAF)
+    assert found.root is None
+    assert found.problem == (
+        "it is 4 levels below CompositePodGroup default/c3; a tree has no more than 4 levels"
+    )
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_a_cycle_says_so(length: int) -> None:
+    found = a_chain(length, "c0").ancestry(LEAF)
+    assert found.root is None
+    assert found.problem == "CompositePodGroup default/c0 is inside itself"
+
+
+def test_a_longer_cycle_is_too_deep() -> None:
+    assert "a tree has no more than 4 levels" in a_chain(5, "c0").ancestry(LEAF).problem
+
+
+def test_the_length_of_a_chain_costs_nothing() -> None:
+    groups = a_chain(300)
+    composites = Counted(groups.composites)
+    assert Groups(groups.pod_groups, composites).ancestry(LEAF).problem
+    assert composites.lookups <= 5
