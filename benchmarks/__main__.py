@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import output
-from benchmarks.cases import Case, chosen
-from benchmarks.comparison import RUNS, Comparison, Result, alternated, comparison, result
+from benchmarks import goals, growth, output
+from benchmarks.cases import CASES, Case, chosen
+from benchmarks.comparison import RUNS, Comparison, Result, alternated, comparison, figure, result
 from benchmarks.names import UsageError
 from benchmarks.process import ROOT, SOURCE, RunFailedError, measured
 from benchmarks.revisions import Revision, checked_out
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             print(*output.listed(cases), sep="\n")
             return 0
+        if asked.table:
+            return _tables(cases)
         cases = _possible(cases, named=bool(asked.case))
         if asked.against is None:
             return _shown(cases, partial(_measured, runs=asked.runs or 1), asked.json)
@@ -61,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="list the cases instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of a table")
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="print which goals are reached and how costs grow, in Markdown; with --case, the goals alone",
+    )
     parser.add_argument("--against", metavar="REV", help="compare with this git revision")
     parser.add_argument(
         "--runs",
@@ -103,6 +110,41 @@ def _shown(cases: Sequence[Case], find: Find, as_json: bool, against: str | None
         else:
             print(output.json_line(found) if as_json else output.row(cases, found), flush=True)
     return failed
+
+
+def _tables(cases: Sequence[Case]) -> int:
+    """Each row when it is there. Of growth there is a table if all cases are asked for."""
+    failed, asked = 0, {case.name for case in cases}
+    wanted = [goal for goal in goals.GOALS if goal.case in asked]
+    possible = {case.name for case in _possible([CASES[goal.case] for goal in wanted], named=False)}
+    print(goals.HEADING, flush=True)
+    for goal in wanted:
+        if goal.case in possible:
+            failed |= _told(goal.case, partial(_reached, goal))
+    if len(asked) < len(CASES):
+        return failed
+    print(f"\n{growth.HEADING}", flush=True)
+    for family in growth.FAMILIES:
+        failed |= _told(family.name, partial(_grown, family))
+    return failed
+
+
+def _reached(goal: goals.Goal) -> str:
+    return goal.row(measured(CASES[goal.case]))
+
+
+def _grown(family: growth.Family) -> str:
+    return family.row([figure(case, measured(case)) for case in family.cases()])
+
+
+def _told(name: str, row: Callable[[], str]) -> int:
+    _tell(name)
+    try:
+        print(row(), flush=True)
+    except RunFailedError as error:
+        _tell(str(error))
+        return 1
+    return 0
 
 
 def _measured(case: Case, *, runs: int) -> Result:

@@ -143,6 +143,9 @@ def _scheduling() -> Iterator[Case]:
         ):
             about = f"{unit}; {nodes} half-full nodes"
             yield Case(f"{name}-{nodes}", about, workload, {"nodes": nodes}, Compared.MEAN_CPU)
+    equal: Arguments = {"nodes": 5000, "templates": 1}
+    about = "as schedule-5000, with pods of one template"
+    yield Case("schedule-5000-equal", about, "scheduling", equal, Compared.MEAN_CPU)
     for around, what in (("metrics", "metrics"), ("journal", "metrics and a journal")):
         arguments = {"nodes": 5000, "around": around}
         name = f"schedule-5000-{around}"

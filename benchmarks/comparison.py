@@ -67,13 +67,14 @@ def comparison(case: Case, against: str, pairs: Sequence[tuple[Run, Run]]) -> Co
         against=against,
         other=result(case, theirs),
         compared=case.compared,
-        time=ratio([_figure(case, run) for run in ours], [_figure(case, run) for run in theirs]),
+        time=ratio([figure(case, run) for run in ours], [figure(case, run) for run in theirs]),
         rss=ratio([run.rss_mb for run in ours], [run.rss_mb for run in theirs]),
         runs=len(pairs),
     )
 
 
-def _figure(case: Case, run: Run) -> float:
+def figure(case: Case, run: Run) -> float:
+    """The figure of a run that tells two revisions apart."""
     match case.compared:
         case Compared.QUARTILE_CPU:
             return percentile(run.cpu_ms, 0.25)

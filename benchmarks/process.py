@@ -11,6 +11,7 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
+from benchmarks import growth
 from benchmarks.cases import CASES, Case
 from benchmarks.timing import Run
 
@@ -47,4 +48,4 @@ def measure_here(case: Case, source: Path) -> Run:
 
 if __name__ == "__main__":
     name, where = sys.argv[1:]
-    print(json.dumps(asdict(measure_here(CASES[name], Path(where)))))
+    print(json.dumps(asdict(measure_here({**CASES, **growth.CASES}[name], Path(where)))))

@@ -13,17 +13,17 @@ from typing import Any
 from benchmarks.driving import Played
 from benchmarks.product import find
 from benchmarks.timing import Run, Spent, Stopwatch, summed_up
-from benchmarks.worlds.half_full import arriving_pod, cluster
+from benchmarks.worlds.half_full import TEMPLATES, arriving_pod, cluster
 
 PODS = 2000
 
 
-def measure(nodes: int, around: str = "", pods: int = PODS) -> Run:
+def measure(nodes: int, around: str = "", pods: int = PODS, templates: int = TEMPLATES) -> Run:
     """``around``: nothing, ``metrics``, or ``journal`` for metrics and a journal."""
     played = Played(cluster(nodes))
     with TemporaryDirectory() as directory, _watched(played.scheduler, around, Path(directory)) as machine:
         played.scheduler = machine
-        return summed_up([*scheduled(played, pods)])
+        return summed_up([*scheduled(played, pods, templates)])
 
 
 @contextmanager
@@ -38,9 +38,10 @@ def _watched(scheduler: Any, around: str, directory: Path) -> Iterator[Any]:
         journal.close()
 
 
-def scheduled(played: Played, pods: int) -> Iterator[Spent]:
+def scheduled(played: Played, pods: int, templates: int = TEMPLATES) -> Iterator[Spent]:
     """Pods arrive together, and are placed one by one; what each of them took."""
-    arriving = {pod["metadata"]["name"]: pod for pod in map(arriving_pod, range(pods))}
+    made = (arriving_pod(i, templates) for i in range(pods))
+    arriving = {pod["metadata"]["name"]: pod for pod in made}
     played.observe(played.seen(arriving.values()))
     done, bind = find("Done"), find("Bind")
     watch = Stopwatch()

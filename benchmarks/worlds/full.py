@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from benchmarks.worlds.objects import Json, container, group, pod
 
 PODS_PER_NODE = 4
+_ALL_PODS = 3600  # millicpu that they request together, on each node
 _APPS = 997
 _ANY_APP = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
 _TOLERATION = "preemption-toleration.scheduling.x-k8s.io"
 
 
-def cluster(nodes: int, variant: str = "") -> Iterator[Json]:
+def cluster(nodes: int, variant: str = "", per_node: int = PODS_PER_NODE) -> Iterator[Json]:
+    """With more pods on a node, each is smaller."""
     yield from empty_nodes(nodes)
     match variant:
         case "groups":
@@ -25,8 +27,8 @@ def cluster(nodes: int, variant: str = "") -> Iterator[Json]:
             yield from map(_budget, range(100))
         case "all-budgets":
             yield from map(_budget, range(_APPS))
-    for i in range(nodes * PODS_PER_NODE):
-        yield _running(i, nodes, variant)
+    for i in range(nodes * per_node):
+        yield _running(i, nodes, variant, f"{_ALL_PODS // per_node}m")
 
 
 def empty_nodes(nodes: int) -> Iterator[Json]:
@@ -59,8 +61,8 @@ def _node(i: int) -> Json:
     }
 
 
-def _running(i: int, nodes: int, variant: str) -> Json:
-    spec: Json = {"nodeName": f"node-{i % nodes:05d}", "containers": [container("900m", None)]}
+def _running(i: int, nodes: int, variant: str, cpu: str) -> Json:
+    spec: Json = {"nodeName": f"node-{i % nodes:05d}", "containers": [container(cpu, None)]}
     spec["priority"] = i % 900 if variant == "priorities" else 0
     if variant == "tolerations" and i % 8 < 4:
         spec["priorityClassName"] = "tolerant"

@@ -9,7 +9,7 @@ from benchmarks.worlds.objects import Json, container, pod
 
 PODS_PER_NODE = 10
 _APPS = 50
-_TEMPLATES = 20
+TEMPLATES = 20
 
 
 def cluster(nodes: int) -> Iterator[Json]:
@@ -60,9 +60,9 @@ def running_pod(i: int, node: str) -> Json:
     return pod(f"{app}-{i}", {"app": app, "tier": "web" if i % _APPS < 5 else "batch"}, spec)
 
 
-def arriving_pod(i: int) -> Json:
-    """A small pod that waits for a node, from one of twenty templates."""
-    template = i % _TEMPLATES
+def arriving_pod(i: int, templates: int = TEMPLATES) -> Json:
+    """A small pod that waits for a node, from one of some templates."""
+    template = i % templates
     spec = {
         "schedulerName": "reprieve",
         "priority": 0,

@@ -12,6 +12,7 @@ from tests.architecture.source import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"
 EXAMPLES = ROOT / "docs" / "examples"
+ONLY_WITH_A_CLASS = {"schedulingPriority", "preemptionPriorityClass"}  # for preemption, of its group
 FROM = ("--from", str(EXAMPLES / "cluster.yaml"))
 
 
@@ -46,7 +47,7 @@ def why() -> dict[str, Any]:
         ("whatif", "Field of WhatIfReport", {*whatif()} - {"apiVersion", "kind"}),
         ("why and decisions", "Field of WhyReport", {*why()} - {"apiVersion", "kind"}),
         ("exposure", "Field of ExposureReport", {*exposure()} - {"apiVersion", "kind"}),
-        ("exposure", "Field of a pod", {*exposure()["pods"][0]}),
+        ("exposure", "Field of a pod", {*exposure()["pods"][0]} | ONLY_WITH_A_CLASS),
     ],
 )
 def test_the_fields_are_documented(section: str, table: str, fields: set[str]) -> None:

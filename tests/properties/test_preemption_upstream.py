@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import settings
 
-from reprieve.preemption.budgets import Joint, accounts
+from reprieve.preemption.budgets import Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
@@ -30,7 +30,7 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
     question = question_of(crowd)
     if question is None:
         return None
-    counting, units = Joint(accounts(REPRIEVE.stocks(question.view)), ()), REPRIEVE.units(question.view)
+    counting, units = Joint(REPRIEVE.accounts(question.view), ()), REPRIEVE.units(question.view)
 
     def measured(plan: Plan) -> Plan:
         """By our criteria: kube-scheduler knows no costs, and does not ask what gangs need."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from reprieve.preemption.budgets import Joint, accounts
+from reprieve.preemption.budgets import Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
@@ -67,7 +67,7 @@ def questions(crowd: Crowd) -> Iterator[tuple[str, Question]]:
 
 def best_plan(question: Question) -> Plan | None:
     """Budgets are counted as the default does, whatever the policy thought of them."""
-    paying = accounts(REPRIEVE.stocks(question.view))
+    paying = REPRIEVE.accounts(question.view)
     plans = [replace(plan, broken=Joint(paying, ()).broken(plan.victims)) for plan in plans_of(question)]
     return min(plans, key=usual_rank, default=None)
 

@@ -15,7 +15,7 @@ from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbance
 from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
-from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import Disturbance
@@ -87,7 +87,7 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         units=_units_of(args) if by_group else pods_alone,
         rules=_rules_of(args, gates),
         search=searches,
-        stocks=stocks_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else stocks,
+        accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
         ranking=tuple(CRITERIA[name] for name in args.ranking),

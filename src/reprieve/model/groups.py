@@ -3,9 +3,12 @@
 If the group of a pod is not known, only the pod's own fields count.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, group_of
 
 GroupKey = tuple[str, str]  # namespace, name
@@ -14,6 +17,20 @@ Group = PodGroup | CompositePodGroup
 GROUP_KINDS = (PodGroup, CompositePodGroup)
 
 DEEPEST = 4  # levels of a tree of groups; Kubernetes allows no more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupColumns:
+    """What groups say of their pods. A *whole* is a group that is evicted whole or not at all."""
+
+    keys: Sequence[GroupKey | None]  # [key] what was asked about; it may have grown since
+    known: Mask  # [key]
+    priority: Ints  # [key] of the outermost group
+    outermost: tuple[Group | None, ...]  # [key] itself, where it is known
+    whole: Ints  # [key] which whole its pods belong to, or -1
+    names: tuple[str, ...]  # [whole] with its kind
+    first: Ints  # [whole] the first key whose pods belong to it
+    is_composite: Mask  # [whole]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +45,8 @@ class Ancestry:
 class Groups:
     pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
+    # What was last asked for: a decision asks for one list of keys again and again.
+    _last: dict[str, GroupColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
     _index: list[dict[GroupKey, list[Group]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -132,6 +151,44 @@ class Groups:
         """The outermost group that can only be evicted as a whole."""
         whole = [(name, group) for name, group in self.chain(key) if group.spec.disrupted_whole]
         return whole[-1] if whole else None
+
+    def columns(self, keys: Sequence[GroupKey | None]) -> GroupColumns:
+        """``keys`` only ever grows."""
+        last = self._last.get("")
+        if last is None or last.keys is not keys or len(last.known) != len(keys):
+            last = self._last[""] = _columns(self, keys)
+        return last
+
+
+def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
+    size = len(keys)
+    known, priority, whole = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.full(size, -1)
+    wholes: dict[str, int] = {}
+    first, composite, outermost = list[int](), list[bool](), list[Group | None]()
+    for code, key in enumerate(keys):
+        # Keys of groups that are gone may be as many as those in use.
+        around = [*groups.chain(key)] if key in groups.pod_groups else []
+        outermost.append(around[-1][1] if around else None)
+        if not around:
+            continue
+        known[code], priority[code] = True, around[-1][1].spec.priority or 0
+        for name, group in reversed(around):
+            if group.spec.disrupted_whole:
+                whole[code] = wholes.setdefault(name, len(wholes))
+                if whole[code] == len(first):
+                    first.append(code)
+                    composite.append(isinstance(group, CompositePodGroup))
+                break
+    return GroupColumns(
+        keys,
+        known,
+        priority,
+        tuple(outermost),
+        whole,
+        tuple(wholes),
+        np.array(first, np.int64),
+        np.array(composite, np.bool_),
+    )
 
 
 def key_of(group: Group) -> GroupKey:

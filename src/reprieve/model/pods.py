@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from reprieve.model.budget_selection import BudgetSelection, LabelSet
+from reprieve.model.budgets import Budget
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
 from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
@@ -20,7 +22,6 @@ from reprieve.model.selectors import Labels, Selector
 from reprieve.model.shape import CompiledPod, HostPort, InlineDisk, PodTerm, Shape, WeightedPodTerm
 
 T = TypeVar("T", bound=Hashable)
-LabelSet = tuple[str, tuple[tuple[str, str], ...]]  # namespace, sorted labels
 _NAMESPACE = ""  # no label has this key
 MatchingKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # labels of the pod, labels of its namespace
 
@@ -56,6 +57,7 @@ class Pods:
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
     _carriers: dict[SelectingTerms, tuple[Carriers, ...]] = field(default_factory=dict)
     _holders: list[Holders] = field(default_factory=list)  # of ports and disks, indexed on first use
+    _selection: BudgetSelection = field(default_factory=BudgetSelection)
 
     def __len__(self) -> int:
         return len(self.compiled)
@@ -98,6 +100,10 @@ class Pods:
             mask = self._matches[selector, namespaces] = self.labels.lookup(sets)
             mask.setflags(write=False)
         return mask
+
+    def guarded(self, budgets: Sequence[Budget]) -> tuple[Ints, Ints]:
+        """Pods (rows, in order), wherever they are, and the budgets (places) that select them."""
+        return self._selection.pairs(self.labels, budgets)
 
     def holders(self) -> Holders:
         """The pods with host ports and inline disks, wherever they are."""
@@ -164,6 +170,7 @@ class Pods:
             _terms_matching={},
             _carriers={},
             _holders=[],
+            _selection=BudgetSelection(),
         )
 
 

@@ -100,9 +100,10 @@ class Snapshot:
 def sums_by_node(amounts: Ints, where: Ints, nodes: int) -> Ints:
     """Per-pod amounts ``[kind, pod]`` added up to ``[kind, node]``."""
     placed = where >= 0
-    rows = where[placed]
+    if not placed.all():
+        amounts, where = amounts[:, placed], where[placed]
     sums = np.zeros((len(amounts), nodes), np.int64)
     for kind, row in enumerate(amounts):
         if row.any():  # most pods request few of all resources
-            np.add.at(sums[kind], rows, row[placed])
+            np.add.at(sums[kind], where, row)
     return sums

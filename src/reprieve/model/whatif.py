@@ -14,19 +14,24 @@ from reprieve.model.score_cache import WhatIfScores
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 
 
-def without(view: Snapshot, pods: Sequence[int] | Ints) -> Snapshot:
-    """The cluster without these pods (rows); pods without a node make no difference."""
+def without(view: Snapshot, pods: Sequence[int] | Ints, *, rated: bool = True) -> Snapshot:
+    """The cluster without these pods (rows); pods without a node make no difference.
+
+    ``rated``: nodes are also compared there by how full they are, and not only asked whether there is room.
+    """
     if not len(pods):
         return view
     rows = np.asarray(pods, np.int64)
     where = view.where.copy()
     before, where[rows] = where[rows], NOWHERE
-    size = len(view.nodes)
+    size, nonzero = len(view.nodes), view.nonzero
+    if rated:
+        nonzero = sealed(nonzero - sums_by_node(view.pods.nonzero[:, rows], before, size))
     return replace(
         view,
         where=sealed(where),
         requested=sealed(view.requested - sums_by_node(view.pods.requests[:, rows], before, size)),
-        nonzero=sealed(view.nonzero - sums_by_node(view.pods.nonzero[:, rows], before, size)),
+        nonzero=nonzero,
         cached_scores=WhatIfScores(),
     )
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reprieve.model.columns import Mask
+import numpy as np
+
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.resources import CPU, MEMORY
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.place import Unplaceable
@@ -26,10 +28,23 @@ def named(miss: Unplaceable, topology_key: str, domain: str) -> Unplaceable:
 
 def fullness(view: Snapshot, nodes: Mask, pods: Sequence[int]) -> int:
     """How much of the domain's cpu and memory is used then, in percent."""
-    shares = []
+    return fullness_of_each(view, np.where(nodes, 0, 1), 2, pods)[0]
+
+
+def fullness_of_each(view: Snapshot, domain_of: Ints, domains: int, pods: Sequence[int]) -> Sequence[int]:
+    """The same for each of so many domains, if the pods go there; ``domain_of``: the domain of each node."""
+    shares: list[list[int]] = [[] for _ in range(domains)]
     for kind, name in enumerate((CPU, MEMORY)):
-        capacity = int(view.allocatable[view.axis.names.index(name)][nodes].sum())
-        used = int(view.nonzero[kind][nodes].sum()) + int(view.pods.nonzero[kind, pods].sum())
-        if capacity:
-            shares.append(min(used, capacity) * 100 // capacity)
-    return sum(shares) // len(shares) if shares else 0
+        capacity = _sums(view.allocatable[view.axis.names.index(name)], domain_of, domains)
+        used, more = _sums(view.nonzero[kind], domain_of, domains), int(view.pods.nonzero[kind, pods].sum())
+        for share, most, some in zip(shares, capacity, used, strict=True):
+            if most:
+                share.append(min(some + more, most) * 100 // most)
+    return [sum(share) // len(share) if share else 0 for share in shares]
+
+
+def _sums(amounts: Ints, domain_of: Ints, domains: int) -> list[int]:
+    # Not bincount, which adds floats: bytes of many nodes are too many for them.
+    sums = np.zeros(domains, np.int64)
+    np.add.at(sums, domain_of, amounts)
+    return sums.tolist()

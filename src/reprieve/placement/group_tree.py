@@ -10,7 +10,7 @@ so does kube-scheduler.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Branch, Demand, Promised
-from reprieve.placement.domain_reports import fullness, named
+from reprieve.placement.domain_reports import fullness, fullness_of_each, named
 from reprieve.placement.effort import Share
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import rearranged_within
@@ -28,6 +28,7 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 
 _NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
+_TRIES_IN_ORDER = 1_000  # so many domains may be tried in vain however small the effort is
 
 
 def place_tree(
@@ -65,6 +66,7 @@ class _Search:
     promised: Promised
     misses: list[Unplaceable] = field(default_factory=list)
     codes: set[Code] = field(default_factory=set)
+    tries: int = 0  # of domains, in order and in vain
 
     def run(self) -> Placement | Unplaceable:
         demand, everywhere = self.demand, np.ones(len(self.view.nodes), np.bool_)
@@ -86,17 +88,12 @@ class _Search:
     def _meet(self, group: Branch, seated: _Seated, nodes: Mask, *, surplus: bool) -> _Seated | None:
         """With as many pods of the group as it needs, in the domain that gets the fullest; or with more of
         them, in the domain where most fit."""
-        domains = [*self.domains(group, seated, nodes)]
         if not surplus:
             # As many pods come to each domain: the first in which they fit is the best.
-            pods = [self.demand.pods[position] for position in group.positions()]
-            if len(domains) > 1:
-                domains.sort(key=lambda one: -fullness(seated.views[0], one[1], pods))
-            tries = (self._meet_in(group, seated, there, name, surplus=False) for name, there in domains)
-            return next((met for met in tries if met is not None), None)
+            return self._meet_in_fullest(group, seated, nodes)
         found = [
             (domain, there)
-            for name, domain in domains
+            for name, domain in self.domains(group, seated, nodes)
             if (there := self._meet_in(group, seated, domain, name, surplus=surplus)) is not None
         ]
         if len(found) < 2:
@@ -109,7 +106,35 @@ class _Search:
 
         return max(found, key=score)[1]
 
-    def domains(self, group: Branch, seated: _Seated, nodes: Mask) -> Iterator[tuple[str, Mask]]:
+    def _meet_in_fullest(self, group: Branch, seated: _Seated, nodes: Mask) -> _Seated | None:
+        before = len(self.misses)
+        for name, domain in self.domains(group, seated, nodes, fullest_first=True):
+            found = self._meet_in(group, seated, domain, name, surplus=False)
+            if found is not None:
+                return found
+            self._keep_nearest(before)  # there can be as many domains as nodes
+            if self.demand.effort.units and not self._may_go_on():
+                break
+        return None
+
+    def _may_go_on(self) -> bool:
+        """Whether another domain may be tried in order.
+
+        These tries take nothing from the effort, or the order would fail after other searches spent it. But
+        there are hardly more of them than it has units.
+        """
+        self.tries += 1
+        if self.tries < max(self.demand.effort.units, _TRIES_IN_ORDER):
+            return True
+        self.demand.effort.fell_short = True
+        return False
+
+    def _keep_nearest(self, since: int) -> None:
+        self.misses[since:] = sorted(self.misses[since:], key=lambda miss: -miss.placed)[:1]
+
+    def domains(
+        self, group: Branch, seated: _Seated, nodes: Mask, *, fullest_first: bool = False
+    ) -> Iterator[tuple[str, Mask]]:
         """Where the group may be: in one of these. Of equals the first by name is taken."""
         if group in seated.domains:
             yield "", seated.domains[group]
@@ -119,10 +144,17 @@ class _Search:
             yield "", nodes
             return
         column = self.view.nodes.label(group.topology_key)
-        for value in sorted(value for value in column.index if value is not None):
-            domain = nodes & (column.codes == column.index[value])
-            if domain.any():
-                yield value, domain
+        codes = np.unique(column.codes[nodes]).tolist()
+        there = sorted((value, code) for code in codes if (value := column.things[code]) is not None)
+        if fullest_first and len(there) > 1:
+            pods = [self.demand.pods[position] for position in group.positions()]
+            outside = len(column.things)
+            domain_of = np.where(nodes, column.codes, outside)
+            full = fullness_of_each(seated.views[0], domain_of, outside + 1, pods)
+            there.sort(key=lambda one: -full[one[1]])
+        # A mask is made when its domain is tried: most often the first will do.
+        for value, code in there:
+            yield value, nodes & (column.codes == code)
 
     def _meet_in(
         self, group: Branch, seated: _Seated, nodes: Mask, name: str, *, surplus: bool
@@ -270,9 +302,13 @@ class _Choice:
     def __bool__(self) -> bool:
         return bool(self.members)
 
-    def __or__(self, other: "_Choice") -> "_Choice":
-        domains = {**self.domains, **other.domains}
-        return _Choice((*self.members, *other.members), (*self.within, *other.within), domains)
+
+def _joined(choices: Sequence[_Choice]) -> _Choice:
+    return _Choice(
+        tuple(chain.from_iterable(choice.members for choice in choices)),
+        tuple(chain.from_iterable(choice.within for choice in choices)),
+        dict(chain.from_iterable(choice.domains.items() for choice in choices)),
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -286,36 +322,58 @@ class _Choices:
 
     def of(self, group: Branch, nodes: Mask) -> Iterator[_Choice]:
         for _, domain in self.search.domains(group, self.start, nodes):
+            if group.topology_key and not self.share.take():
+                return
             inside = self._of_children(group, domain) if group.children else self._of_leaf(group, domain)
             for choice in inside:
-                if self.share.is_spent:
-                    return
                 yield replace(choice, domains={**choice.domains, group: domain})
+            if self.share.is_spent:
+                return
+
+    # Each step of the loops below takes from the share, also one that leads to no choice: the choices of
+    # some groups are tried again for every choice of the others, and there can be exponentially many.
 
     def _of_children(self, group: Branch, nodes: Mask) -> Iterator[_Choice]:
         children = self.search.in_order(group)
         for size in self._sizes(group.needed, len(children)):
             for chosen in combinations(children, size):
+                if not self.share.take():
+                    return
                 yield from self._of_all(chosen, nodes)
+                if self.share.is_spent:
+                    return
 
     def _sizes(self, needed: int, there_are: int) -> range:
         return range(needed, there_are + 1 if self.may_help else min(needed, there_are) + 1)
 
     def _of_all(self, groups: Sequence[Branch], nodes: Mask) -> Iterator[_Choice]:
+        """Each choice of a group with each of those after it. One loop: there can be thousands of groups."""
         if not groups:
             yield _Choice()
             return
-        for first in self.of(groups[0], nodes):
-            for others in self._of_all(groups[1:], nodes):
-                yield first | others
+        chosen, trying = list[_Choice](), [self.of(groups[0], nodes)]
+        while trying:
+            del chosen[len(trying) - 1 :]
+            choice = next(trying[-1], None)
+            if choice is None:
+                trying.pop()
+                continue
+            chosen.append(choice)
+            if len(chosen) == len(groups):
+                yield _joined(chosen)
+            else:
+                trying.append(self.of(groups[len(chosen)], nodes))
 
     def _of_leaf(self, leaf: Branch, nodes: Mask) -> Iterator[_Choice]:
         for size in self._sizes(leaf.needed, len(leaf.members)):
             for members in self._of_members(leaf.members, size):
                 choice = _Choice(members, (nodes,) * len(members))
                 # Others only take room from it, so that what does not fit alone never fits.
-                if not members or self.may_help or self.placed(choice) is not None:
+                is_tried = bool(members) and not self.may_help
+                if self.placed(choice) is not None if is_tried else self.share.take():
                     yield choice
+                if self.share.is_spent:
+                    return
 
     def _of_members(self, members: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
         """So many of the members; those of one shape are interchangeable."""
@@ -344,10 +402,27 @@ class _Choices:
 
 
 def _drawn(kinds: Sequence[tuple[int, ...]], size: int) -> Iterator[tuple[int, ...]]:
-    if not kinds:
-        if not size:
-            yield ()
-        return
-    for count in range(min(size, len(kinds[0])), -1, -1):
-        for rest in _drawn(kinds[1:], size - count):
-            yield (*kinds[0][:count], *rest)
+    """So many of all kinds together, of each kind the first; most of the first kinds come first."""
+    sizes = [len(kind) for kind in kinds]
+    counts: list[int] | None = _filled(sizes, size) if size <= sum(sizes) else None
+    while counts is not None:
+        yield tuple(chain.from_iterable(kind[:count] for kind, count in zip(kinds, counts, strict=True)))
+        counts = _next_counts(sizes, counts)
+
+
+def _next_counts(sizes: Sequence[int], counts: Sequence[int]) -> list[int] | None:
+    """One fewer of the last kind for which the kinds after it can make up."""
+    drawn = room = 0  # of the kinds after it
+    for i in reversed(range(len(sizes))):
+        if counts[i] and drawn < room:
+            return [*counts[:i], counts[i] - 1, *_filled(sizes[i + 1 :], drawn + 1)]
+        drawn, room = drawn + counts[i], room + sizes[i]
+    return None
+
+
+def _filled(sizes: Sequence[int], size: int) -> list[int]:
+    counts = []
+    for most in sizes:
+        counts.append(min(most, size))
+        size -= counts[-1]
+    return counts

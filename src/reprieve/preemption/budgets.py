@@ -6,7 +6,7 @@ kube-scheduler does.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,126 +18,174 @@ from reprieve.model.selectors import EVERYTHING
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Unit, Units
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stock:
-    """One budget, and the pods that it selects and has not been charged with yet."""
-
-    budget: Budget
-    pods: Mask
-
-    def shares(self, units: Units) -> Ints:
-        """[unit] how many of its pods the budget would be charged with."""
-        paid = units.of_pod[self.pods & (units.of_pod != NOWHERE)]
-        return np.bincount(paid, minlength=len(units.priority))
-
-
-def stocks(view: Snapshot) -> tuple[Stock, ...]:
-    """The budgets that select any pod. A pod that the status counts as disrupted is not charged again."""
-    found = []
-    for budget in view.budgets:
-        pods = view.pods.matching(budget.selector, frozenset({budget.namespace}))
-        if budget.disrupted:
-            pods = pods & ~_disrupted(view, budget)
-        if pods.any():
-            found.append(Stock(budget, pods))
-    return tuple(found)
-
-
-def stocks_as_upstream(view: Snapshot) -> tuple[Stock, ...]:
-    """As kube-scheduler reads them: an empty selector selects no pod, and no selector one without labels."""
-    return as_upstream(stocks(view), view)
-
-
-def as_upstream(found: tuple[Stock, ...], view: Snapshot) -> tuple[Stock, ...]:
-    """The same tuple if kube-scheduler reads them no differently."""
-    labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
-    named = tuple(stock for stock in found if stock.budget.selector != EVERYTHING)
-    if labelled.all():
-        return found if len(named) == len(found) else named
-    return tuple(Stock(stock.budget, stock.pods & labelled) for stock in named)
-
-
-def _disrupted(view: Snapshot, budget: Budget) -> Mask:
-    mask = np.zeros(len(view.pods), np.bool_)
-    keys = ((budget.namespace, name) for name in budget.disrupted)
-    mask[[view.pods.rows[key] for key in keys if key in view.pods.rows]] = True
-    return mask
-
-
-def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
-    """The budgets charged with pods (rows) that are being evicted already, and with each only once."""
-    return replace(view, budgets=tuple(_paying(b, view, going) for b in view.budgets)) if going else view
-
-
-def _paying(budget: Budget, view: Snapshot, going: Sequence[int]) -> Budget:
-    guarded = view.pods.matching(budget.selector, frozenset({budget.namespace}))
-    names = {view.pods.compiled[row].pod.metadata.name for row in going if guarded[row]} - budget.disrupted
-    return replace(budget, allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
-
-
-def unaffordable(stocks: Iterable[Stock], units: Units) -> Mask:
-    """[unit] whether its eviction alone would break a budget."""
-    mask = np.zeros(len(units.priority), np.bool_)
-    for stock in stocks:
-        mask |= stock.shares(units) > max(0, stock.budget.allowed)
-    return mask
-
-
-Charged = Mapping[int, int]  # budgets, by place among the stocks, and with how many pods each is charged
+Charged = Mapping[int, int]  # budgets, by place among the accounts, and with how many pods each is charged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accounts:
     """Which budgets a pod is charged to. Most pods have one or none, however many budgets there are."""
 
-    stocks: tuple[Stock, ...]
+    budgets: Sequence[Budget]
     pods: Ints  # rows in order, one for each budget that the pod is charged to
-    paying: Ints  # and which budget that is, by place among the stocks
-    listed: list[int]  # the same as a list, which is faster to read pod by pod
-    starts: list[int]  # [pod] where its part of that list begins; and the end of the last
-    allowed: list[int]  # [stock] how many more disruptions each of them allows
-    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units with several pods
+    paying: Ints  # and which budget that is, by place
+    allowed: list[int]  # [budget] how many more disruptions each of them allows
+    _by_pod: dict[int, list[int]] = field(default_factory=dict)  # on first use
+    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units, by their pods
 
-    def of(self, pod: int) -> list[int]:
-        """The budgets that a pod is charged to."""
-        return self.listed[self.starts[pod] : self.starts[pod + 1]] if self.stocks else []
+    def __bool__(self) -> bool:
+        """Whether any pod is charged to any budget."""
+        return len(self.pods) > 0
+
+    def of(self, pod: int) -> Sequence[int]:
+        """The budgets that a pod is charged to. Searches ask pod by pod, for which a dict is the fastest."""
+        if not self._by_pod and self:
+            self._by_pod.update(self.of_each(self.pods))
+        return self._by_pod.get(pod, ())
+
+    def of_each(self, pods: Sequence[int] | Ints) -> dict[int, list[int]]:
+        """The same for some pods at once; those that are charged to none are left out."""
+        found: dict[int, list[int]] = {}
+        if not self:
+            return found
+        which = np.isin(self.pods, pods) if pods is not self.pods else slice(None)
+        for pod, i in zip(self.pods[which].tolist(), self.paying[which].tolist(), strict=True):
+            found.setdefault(pod, []).append(i)
+        return found
 
     def share(self, unit: Unit) -> Charged:
         """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
-        if len(unit.pods) == 1:
-            return dict.fromkeys(self.of(unit.pods[0]), 1)
         share = self._shares.get(unit.pods)
         if share is None:
-            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
+            if len(unit.pods) == 1:
+                share = dict.fromkeys(self.of(unit.pods[0]), 1)
+            else:
+                share = Counter(i for pod in unit.pods for i in self.of(pod))
+            self._shares[unit.pods] = share
         return share
 
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
         """How many pods each budget is charged with, of those that are charged with any."""
         charged: dict[int, int] = {}
-        for unit in units if self.stocks else ():
+        for unit in units if self else ():
             for i, pods in self.share(unit).items():
                 charged[i] = charged.get(i, 0) + pods
         return charged
 
     @property
     def width(self) -> int:
-        return len(self.stocks)
+        return len(self.budgets)
+
+    def counted(self, pods: Sequence[int] | Ints) -> dict[int, int]:
+        """The same for pods (rows)."""
+        if not self:
+            return {}
+        budgets, counts = np.unique(self.paying[np.isin(self.pods, pods)], return_counts=True)
+        return dict(zip(budgets.tolist(), counts.tolist(), strict=True))
+
+    def name(self, i: int) -> str:
+        return f"{self.budgets[i].namespace}/{self.budgets[i].name}"
 
     def allowances(self) -> Ints:
         return np.array(self.allowed, np.int64)
 
 
-def accounts(stocks: tuple[Stock, ...]) -> Accounts:
-    rows = [np.flatnonzero(stock.pods) for stock in stocks]
-    pods = np.concatenate([np.zeros(0, np.int64), *rows])
-    paying = np.repeat(np.arange(len(stocks)), [len(found) for found in rows])
-    order = np.argsort(pods, kind="stable")
-    pods, paying = pods[order], paying[order]
-    size = len(stocks[0].pods) if stocks else 0
-    starts = np.searchsorted(pods, np.arange(size + 1))
-    allowed = [max(0, stock.budget.allowed) for stock in stocks]
-    return Accounts(stocks, pods, paying, paying.tolist(), starts.tolist(), allowed)
+def accounts(view: Snapshot) -> Accounts:
+    """A pod that the status of a budget counts as disrupted is not charged to it again."""
+    pods, paying = view.pods.guarded(view.budgets)
+    disrupted = [(row, i) for i, budget in enumerate(view.budgets) for row in _disrupted(view, budget)]
+    if disrupted:
+        width = len(view.budgets)
+        paid = [row * width + i for row, i in disrupted]
+        due = ~np.isin(pods * width + paying, paid)
+        pods, paying = pods[due], paying[due]
+    return Accounts(view.budgets, pods, paying, [max(0, budget.allowed) for budget in view.budgets])
+
+
+def _disrupted(view: Snapshot, budget: Budget) -> Iterator[int]:
+    keys = ((budget.namespace, name) for name in budget.disrupted)
+    return (view.pods.rows[key] for key in keys if key in view.pods.rows)
+
+
+def accounts_as_upstream(view: Snapshot) -> Accounts:
+    """As kube-scheduler reads them: an empty selector selects no pod, and no selector one without labels."""
+    return as_upstream(accounts(view), view)
+
+
+def as_upstream(found: Accounts, view: Snapshot) -> Accounts:
+    """The same accounts if kube-scheduler reads them no differently."""
+    if not found:
+        return found
+    labelled = view.pods.labels.where(lambda labels: bool(labels[1]))
+    named = np.array([budget.selector != EVERYTHING for budget in found.budgets], np.bool_)
+    kept = labelled[found.pods] & named[found.paying]
+    if kept.all():
+        return found
+    return Accounts(found.budgets, found.pods[kept], found.paying[kept], found.allowed)
+
+
+def paid_for(view: Snapshot, going: Sequence[int]) -> Snapshot:
+    """The budgets charged with pods (rows) that are being evicted already, and with each only once."""
+    if not going or not view.budgets:
+        return view
+    pods, paying = view.pods.guarded(view.budgets)
+    which = np.isin(pods, going)
+    names: dict[int, set[str]] = {}
+    for row, i in zip(pods[which].tolist(), paying[which].tolist(), strict=True):
+        names.setdefault(i, set()).add(view.pods.compiled[row].pod.metadata.name)
+    budgets = [*view.budgets]
+    for i, more in names.items():
+        budget, new = budgets[i], more - budgets[i].disrupted
+        budgets[i] = replace(budget, allowed=budget.allowed - len(new), disrupted=budget.disrupted | new)
+    return replace(view, budgets=tuple(budgets))
+
+
+class Charging(Protocol):
+    """What evictions are charged to: budgets, or gangs that can lose so many pods."""
+
+    @property
+    def width(self) -> int:
+        """How many there are."""
+
+    @property
+    def pods(self) -> Ints:
+        """Rows in order, one for each that the pod is charged to."""
+
+    @property
+    def paying(self) -> Ints:
+        """And which that is."""
+
+    def allowances(self) -> Ints: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitShares:
+    """With how many pods of which units budgets, or gangs, are charged, unit by unit."""
+
+    accounts: Charging
+    unit: Ints  # in order, one for each account that the unit is charged to
+    paying: Ints
+    pods: Ints
+    units: int  # how many there are
+
+    def __bool__(self) -> bool:
+        return len(self.unit) > 0
+
+    def unaffordable(self) -> Mask:
+        """[unit] whether its eviction alone would break a budget."""
+        mask = np.zeros(self.units, np.bool_)
+        if self:
+            mask[self.unit[self.pods > self.accounts.allowances()[self.paying]]] = True
+        return mask
+
+
+def shares_of(units: Units, accounts: Charging) -> UnitShares:
+    unit, width = units.of_pod[accounts.pods], accounts.width
+    running = unit != NOWHERE
+    unit, paying = unit[running], accounts.paying[running]
+    if not units.group_names:  # every unit is a pod, and these are in order
+        return UnitShares(accounts, unit, paying, np.ones(len(unit), np.int64), len(units.priority))
+    share, pods = np.unique(unit * width + paying, return_counts=True)
+    return UnitShares(accounts, share // max(width, 1), share % max(width, 1), pods, len(units.priority))
 
 
 class Counting(Protocol):
@@ -168,8 +216,10 @@ class Joint:
         if not self._going:
             return False
         going, allowed = self._going, self._accounts.allowed
-        share = self._accounts.share(unit)
-        return bool(share) and any(going.get(i, 0) > allowed[i] for i in share)
+        for i in self._accounts.share(unit):  # noqa: SIM110  half the time of any(...)
+            if going.get(i, 0) > allowed[i]:
+                return True
+        return False
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
@@ -183,8 +233,11 @@ class Joint:
         return self._excess(self._accounts.charged(victims))
 
     def _excess(self, charged: Charged) -> int:
-        allowed = self._accounts.allowed
-        return sum(going - allowed[i] for i, going in charged.items() if going > allowed[i])
+        allowed, excess = self._accounts.allowed, 0
+        for i, going in charged.items():
+            if going > allowed[i]:
+                excess += going - allowed[i]
+        return excess
 
 
 class InOrder:
@@ -196,7 +249,7 @@ class InOrder:
     def __init__(self, accounts: Accounts, going: Iterable[Unit], view: Snapshot) -> None:
         self._view = view
         self._accounts = accounts
-        self._left = [stock.budget.allowed for stock in accounts.stocks]
+        self._left = [budget.allowed for budget in accounts.budgets]
         paid = (unit for unit in going if accounts.share(unit))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 

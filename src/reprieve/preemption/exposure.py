@@ -12,7 +12,7 @@ from reprieve.model.columns import Floats
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.workloads import workload_of
-from reprieve.preemption.budgets import Accounts, accounts
+from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.eligibility import tolerating
 from reprieve.preemption.eviction_limit import limited_ends
 from reprieve.preemption.policy import Policy
@@ -90,7 +90,7 @@ def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
         *_limit_threshold(units, policy, now),
     ]
     thresholds.sort(key=lambda threshold: -threshold.minimum)
-    paying = accounts(policy.stocks(view))
+    paying = policy.accounts(view)
     for unit in units.listed(np.unique(units.of_pod[units.of_pod != NOWHERE])):
         protections = tuple(_protections(units, unit, thresholds, now))
         charges = tuple(_charges(paying, unit))
@@ -117,7 +117,7 @@ def _named_class(view: Snapshot, unit: Unit) -> str:
 
 def _charges(paying: Accounts, unit: Unit) -> Iterator[BudgetCharge]:
     for i, pods in sorted(paying.charged([unit]).items()):
-        budget = paying.stocks[i].budget
+        budget = paying.budgets[i]
         yield BudgetCharge(budget.namespace, budget.name, budget.allowed, pods)
 
 

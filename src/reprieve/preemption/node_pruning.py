@@ -9,18 +9,20 @@ so is the plan. Which criteria there are, and in which order, is not known here.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.columns import Column, Floats, Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import Placement, survey
-from reprieve.preemption.budgets import Accounts
+from reprieve.placement.spread_rules import rules_of
+from reprieve.preemption.budgets import Accounts, UnitShares, shares_of
 from reprieve.preemption.node_reprieve import (
     NO_CEILING,
     Needed,
@@ -52,58 +54,150 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """All nodes where there may be a plan."""
+
+    question: Question
+    takeable: Takeable
+    tenants: Tenants
+    left: Ints  # [requested resource, node of the tenants] if the demand came and no tenant went
+    by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
+    is_clear: Mask  # [node of the cluster] nor anything else but that certain pods there are gone
+    shares: UnitShares
+    their_shares: UnitShares  # as kube-scheduler reads budgets
+    gangs: UnitShares | None  # what units are to gangs that should keep the pods they need; None: to none
+
+    def on(self, chosen: Mask) -> "Ground":
+        return replace(self, tenants=self.tenants.on(chosen), left=self.left[:, chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """What is known of the plans on all nodes before any of them is made."""
+    """What is known of the plans on some nodes before any of them is made."""
 
     exact: tuple[Candidates, ...]  # the victims are known, by each order in which units are reprieved
     bounded: (
         Candidates  # only bounds are: constraints beyond room matter there, or budgets need a closer look
     )
-    by_room: Mask  # [node of the cluster] nothing but room and ports is missing there
     tenants: Tenants
     outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
 
 
 def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
-    """The nodes where there may be a plan, in the order of their lower bounds."""
-    seen, nodes, ranking = outlook(question, takeable), question.view.nodes, question.policy.ranking
-    parts = (*seen.exact, seen.bounded)
+    """The nodes where there may be a plan, in the order of their lower bounds.
+
+    Nodes are taken up by rough bounds, some at a time, and then ordered by what the closer look found.
+    """
+    ground = ground_of(question, takeable)
+    heads: list[tuple[Rank, int, Candidate]] = []
+    streams: list[Iterator[tuple[Rank, Candidate]]] = []
+    done = set[int]()
+    for chosen, later in _portions(ground):
+        streams.append(_ranked(ground.on(chosen)))
+        _advance(streams, len(streams) - 1, heads)
+        while heads and (later is None or heads[0][0] < later):
+            _, number, candidate = heappop(heads)
+            _advance(streams, number, heads)
+            if candidate.node not in done:  # by another order of its units
+                done.add(candidate.node)
+                yield candidate
+
+
+def _advance(
+    streams: Sequence[Iterator[tuple[Rank, Candidate]]], number: int, heads: list[tuple[Rank, int, Candidate]]
+) -> None:
+    head = next(streams[number], None)
+    if head is not None:
+        heappush(heads, (head[0], number, head[1]))
+
+
+def _portions(ground: Ground) -> Iterator[tuple[Mask, Rank | None]]:
+    """Which nodes come next, and the least that a plan on any of those left can be; None: none are left."""
+    question, rows = ground.question, ground.tenants.nodes
+    most = question.shortcuts.victims
+    if len(rows) <= most:
+        yield np.ones(len(rows), np.bool_), None
+        return
+    rough = roughly_bounded(ground)
+    bounds, names = lower_bounds([rough], question.policy.ranking), question.view.nodes.names
+    order = np.lexsort((question.view.nodes.rank[rows], *reversed(bounds)))
+    if question.policy.breaks_no_budget:
+        order = order[fewest_budgets_broken(rough)[order] == 0]
+    first, size = 0, max(1, most // 8)
+    while first < len(order):
+        last, size = first + size, size * 2
+        later = None
+        if last < len(order):
+            later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
+        yield _mask(order[first:last], len(rows)), later
+        first = last
+
+
+def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
+    """Nodes in the order of their lower bounds; where the victims are known, that is what a plan costs."""
+    question = ground.question
+    seen, nodes, ranking = outlook(ground), question.view.nodes, question.policy.ranking
+    parts = [part for part in (*seen.exact, seen.bounded) if len(part.nodes)]
+    if not parts:
+        return
     rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, ranking)
     order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
-    exact, done = len(rows) - len(seen.bounded.nodes), set[int]()
-    for i in order.tolist():
-        row, at_least = int(rows[i]), tuple(bound[i] for bound in bounds)
-        if row not in done:  # by another order of its units
-            done.add(row)
-            name = (nodes.names[row],) if len(bounds) == len(ranking) else ()
-            known = partial(_plan_on, row, question, takeable, seen) if i < exact else None
-            yield Candidate(row, at_least + name, bool(seen.by_room[row]), known)
+    exact, places = len(rows) - len(seen.bounded.nodes), order.tolist()
+    made: dict[int, Plan] = {}
+
+    def known(row: int, turn: int) -> Plan:
+        """Made together with those that are asked for next."""
+        if row not in made:
+            ahead = {int(rows[i]) for i in places[turn : turn + question.most] if i < exact}
+            made.update(_plans_on(sorted(ahead), ground, seen))
+        return made[row]
+
+    for turn, i in enumerate(places):
+        row, at_least = int(rows[i]), tuple(bound[i].item() for bound in bounds)
+        key = (*at_least, nodes.names[row])
+        make = partial(known, row, turn) if i < exact else None
+        is_whole = len(bounds) == len(ranking)
+        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
 
 
-def _plan_on(row: int, question: Question, takeable: Takeable, seen: Outlook) -> Plan:
-    """The best of the plans that are known there."""
-    place = int(np.searchsorted(seen.tenants.nodes, row))
-    there = seen.tenants.table[:, place] != NO_POD
-    units = takeable.units.made(seen.tenants.units_on(place))
-    plans = []
-    for outcome in seen.outcomes:
-        for i in np.flatnonzero(outcome.nodes == place).tolist():
-            gone, ceiling = outcome.victims[there, i].tolist(), outcome.ceiling[i]
+def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:
+    """For each of the nodes, the best of the plans that are known there."""
+    question, tenants = ground.question, seen.tenants
+    places = np.searchsorted(tenants.nodes, rows)
+    table = tenants.table[:, places].T
+    there = table != NO_POD
+    units = ground.takeable.units.made(tenants.unit[table[there]])
+    ends = np.cumsum(there.sum(axis=1)).tolist()
+    found: dict[int, list[Plan]] = {row: [] for row in rows}
+    for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
+        at = np.searchsorted(outcome.nodes, places)
+        is_known = np.isin(places, outcome.nodes)
+        gone = np.zeros(there.shape, np.bool_)
+        gone[is_known] = outcome.victims[:, at[is_known]].T
+        goes = gone[there].tolist()
+        for number in np.flatnonzero(is_known).tolist():
+            first, last = ends[number - 1] if number else 0, ends[number]
+            pairs = [*zip(units[first:last], goes[first:last], strict=True)]
+            ceiling = outcome.ceiling[at[number]]
             plan = Plan(
-                domain=question.view.nodes.names[row],
-                placement=Placement((row,)),
-                victims=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if is_gone),
-                spared=tuple(unit for unit, is_gone in zip(units, gone, strict=True) if not is_gone),
-                broken=int(outcome.broken[i]),
+                domain=question.view.nodes.names[rows[number]],
+                placement=Placement((rows[number],)),
+                victims=tuple(unit for unit, is_gone in pairs if is_gone),
+                spared=tuple(unit for unit, is_gone in pairs if not is_gone),
+                broken=int(outcome.broken[at[number]]),
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
+                starved=int(part.starved[at[number]]),
             )
-            starved = takeable.gangs.starved(plan.victims) if takeable.gangs is not None else 0
-            plans.append(replace(plan, starved=starved))
-    return plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, question.policy.ranking))
+            found[rows[number]].append(plan)
+    ranking = question.policy.ranking
+    return {
+        row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, ranking))
+        for row, plans in found.items()
+    }
 
 
 def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
@@ -120,25 +214,43 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
     return bounds
 
 
-def outlook(question: Question, takeable: Takeable) -> Outlook:
+def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
-    special = taken & _pods_of(units, units.with_any(takeable.matter))
-    emptied = Ask(without(view, np.flatnonzero(taken & ~special)), demand.pods[0], question.profile)
-    curable = question.found.curable()
+    matter = taken & _pods_of(units, units.with_any(takeable.matter))
+    ask, curable = Ask(view, demand.pods[0], question.profile), question.found.curable()
+    by_room = ~(curable & (_counted(view, matter) > 0))
+    special = matter & (not _matter_on_their_node(ask, demand.constraints))
+    emptied = replace(ask, view=without(view, np.flatnonzero(taken & ~special), rated=False))
     unclear = curable & (_counted(view, special) > 0)
     usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    blocking = _blocking(Ask(view, demand.pods[0], question.profile), demand.constraints)
+    blocking = _blocking(ask, demand.constraints)
     tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
-    clear_tenants, left = tenants.on(~unclear[tenants.nodes]), _left(emptied, units)
-    clear = _Clear.of(clear_tenants, left[:, clear_tenants.nodes], takeable)
-    outcomes = _outcomes(clear, question)
-    unknown = tenants.on(~_mask(clear_tenants.nodes[outcomes[0].nodes], len(view.nodes))[tenants.nodes])
+    shares, rival, gangs = shares_of(units, takeable.accounts), takeable.rival, takeable.gangs
+    is_same = rival is None or rival.accounts is takeable.accounts
+    return Ground(
+        question,
+        takeable,
+        tenants,
+        left=_left(emptied, units)[:, tenants.nodes],
+        by_room=by_room,
+        is_clear=~unclear,
+        shares=shares,
+        their_shares=shares if rival is None or is_same else shares_of(units, rival.accounts),
+        gangs=shares_of(units, gangs) if gangs is not None else None,
+    )
+
+
+def outlook(ground: Ground) -> Outlook:
+    tenants, is_clear = ground.tenants, ground.is_clear[ground.tenants.nodes]
+    clear = _Clear.of(ground if is_clear.all() else ground.on(is_clear))
+    outcomes = _outcomes(clear)
+    known = clear.tenants.nodes[outcomes[0].nodes]
+    is_known = _mask(known, len(ground.by_room))[tenants.nodes]
     return Outlook(
         exact=tuple(map(clear.candidates, outcomes)),
-        bounded=_bounded(unknown, left[:, unknown.nodes], takeable),
-        by_room=~unclear,
-        tenants=clear_tenants,
+        bounded=_NONE if is_known.all() else _bounded(ground.on(~is_known)),
+        tenants=clear.tenants,
         outcomes=outcomes,
     )
 
@@ -169,50 +281,78 @@ def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
     return blocking
 
 
+def _matter_on_their_node(ask: Ask, constraints: tuple[Constraint, ...]) -> bool:
+    """Whether pods matter beyond room and ports only by keeping the demand from the node that they run on.
+
+    As by anti-affinity within a host: then they block it, and no more is to be known of them.
+    """
+    shape, nodes = ask.shape, ask.view.nodes
+    if shape.affinity or shape.claims or shape.disks or shape.inline_volumes:
+        return False
+    if pod_affinity not in constraints or any(rules_of(ask, required=True)):
+        return False
+    return all(_is_one_node_each(nodes.label(key)) for key in {key for key, _ in kept_apart(ask)})
+
+
+def _is_one_node_each(label: Column[str | None]) -> bool:
+    """Whether no two nodes have the same value; the code 0 is that of its absence."""
+    return bool(np.bincount(label.codes)[1:].max(initial=0) <= 1)
+
+
 # --- the victims ---------------------------------------------------------------------------------
 
 
-def _outcomes(clear: "_Clear", question: Question) -> tuple[NodeOutcome, ...]:
+def _outcomes(clear: "_Clear") -> tuple[NodeOutcome, ...]:
     """Which tenants are reprieved by our own order; by kube-scheduler's, where that is another; and by orders
     that spare gangs, where our own does not."""
-    policy, tenants, charges, ours = question.policy, clear.tenants, clear.charges, clear.by_importance()
-    contested = charges.in_danger | _ranked_otherwise(tenants, clear.takeable)
+    question, tenants, charges, ours = clear.question, clear.tenants, clear.charges, clear.by_importance()
+    policy, otherwise = question.policy, _ranked_otherwise(tenants, clear.takeable)
+    contested = charges.in_danger | otherwise
     is_known = ~charges.beyond & (not question.demand.spares_gangs)
     if policy.search is SearchMode.UPSTREAM:
         return (ours.on(is_known & ~contested).without_ceiling(),)
     if policy.budgets is BudgetCounting.UPSTREAM:
         is_known &= ~contested
-    is_known, theirs = clear.as_the_rival(is_known, contested)
+    is_known, theirs = clear.as_the_rival(is_known, contested, otherwise)
+    if clear.gangs is None:
+        return ours.on(is_known), *theirs
     ends_gangs = clear.starved(ours) > 0
     for other in theirs:
         # A plan that is kinder to gangs is looked for if one of theirs wins and ends some; here, it may lose.
         worse = other.nodes[clear.starved(other) > 0]
         is_known = is_known & (ends_gangs | ~_mask(worse, len(tenants.nodes)))
     theirs = tuple(other.on(is_known[other.nodes]) for other in theirs)
-    return ours.on(is_known), *theirs, *clear.sparing_gangs(is_known & ends_gangs)
+    return ours.on(is_known), *theirs, *clear.sparing_gangs(clear.gangs, is_known & ends_gangs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clear:
     """Nodes where nothing but room, ports, budgets and gangs matters."""
 
-    tenants: Tenants
-    left: Ints  # [requested resource, node] if the demand came and no tenant went
-    takeable: Takeable
+    ground: Ground
     charges: TenantCharges
     gangs: TenantCharges | None
 
     @classmethod
-    def of(cls, tenants: Tenants, left: Ints, takeable: Takeable) -> "_Clear":
-        units, gangs = takeable.units, takeable.gangs
-        charges = charges_of(tenants, units, takeable.accounts)
-        return cls(
-            tenants, left, takeable, charges, charges_of(tenants, units, gangs) if gangs is not None else None
-        )
+    def of(cls, ground: Ground) -> "_Clear":
+        gangs = charges_of(ground.tenants, ground.gangs) if ground.gangs is not None else None
+        return cls(ground, charges_of(ground.tenants, ground.shares), gangs)
+
+    @property
+    def question(self) -> Question:
+        return self.ground.question
+
+    @property
+    def takeable(self) -> Takeable:
+        return self.ground.takeable
+
+    @property
+    def tenants(self) -> Tenants:
+        return self.ground.tenants
 
     def by_importance(self, needed: Needed | None = None) -> NodeOutcome:
         priority = self.takeable.units.priority[self.tenants.units]
-        return reprieved(self.tenants, self.charges, self.left, priority, needed)
+        return reprieved(self.tenants, self.charges, self.ground.left, priority, needed)
 
     def starved(self, outcome: NodeOutcome) -> Ints:
         """[node of the outcome] how many gangs have too few pods left."""
@@ -220,29 +360,32 @@ class _Clear:
             return np.zeros(len(outcome.nodes), np.int64)
         return starving(self.tenants, self.gangs, outcome)
 
-    def as_the_rival(self, is_known: Mask, contested: Mask) -> tuple[Mask, tuple[NodeOutcome, ...]]:
+    def as_the_rival(
+        self, is_known: Mask, contested: Mask, otherwise: Mask
+    ) -> tuple[Mask, tuple[NodeOutcome, ...]]:
         """On which nodes plans are still known, and which tenants kube-scheduler's order reprieves there."""
-        tenants, units, rival = self.tenants, self.takeable.units, self.takeable.rival
+        tenants, rival = self.tenants, self.takeable.rival
         if rival is None or not (is_known & contested).any():
             return is_known, ()
-        theirs = charges_of(tenants, units, rival.accounts)
-        unclear = theirs.beyond | _charged_twice(tenants, units, rival.accounts)
+        theirs = charges_of(tenants, self.ground.their_shares)
+        unclear = theirs.beyond | _charged_twice(tenants, self.takeable.units, rival.accounts)
         is_known = is_known & (~contested | ~unclear)
-        otherwise = _ranked_otherwise(tenants, self.takeable)
-        place = rival.units.places(tenants.unit)[tenants.table] if otherwise.any() else slots_of(tenants)
+        place = slots_of(tenants)
+        if otherwise.any():
+            place = rival.units.places(tenants.units.ravel()).reshape(place.shape)
         order = first_to_last_in_order(tenants, theirs, place)
         tried = is_known & contested & differ(tenants, order, first_to_last(tenants, self.charges))
-        return is_known, (reprieved_in_turn(tenants, self.charges, self.left, order).on(tried),)
+        return is_known, (reprieved_in_turn(tenants, self.charges, self.ground.left, order).on(tried),)
 
-    def sparing_gangs(self, where: Mask) -> Iterator[NodeOutcome]:
+    def sparing_gangs(self, gangs: TenantCharges, where: Mask) -> Iterator[NodeOutcome]:
         """With the pods that gangs need put back first: the most important, or the smallest if that is not
         enough for all gangs."""
         tenants, order = self.tenants, slots_of(self.tenants)
         for by_size in (False, True):
-            if self.gangs is None or not where.any():
+            if not where.any():
                 return
             order = smallest_first(tenants, _sizes(self.takeable.units)) if by_size else order
-            outcome = self.by_importance(Needed(self.gangs, order)).on(where)
+            outcome = self.by_importance(Needed(gangs, order)).on(where)
             yield outcome
             where = _mask(outcome.nodes[self.starved(outcome) > 0], len(where))
 
@@ -289,16 +432,32 @@ def _charged_twice(tenants: Tenants, units: Units, accounts: Accounts) -> Mask:
     return found
 
 
-def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
+_NONE = Candidates(
+    nodes=np.zeros(0, np.int64),
+    priority=np.zeros((0, 0), np.int64),
+    size=np.zeros((0, 0), np.int64),
+    start=np.zeros((0, 0), np.float64),
+    possible=np.zeros((0, 0), np.bool_),
+    certain=np.zeros((0, 0), np.bool_),
+    fewest=np.zeros(0, np.int64),
+    ceiling=np.zeros(0, np.float64),
+    within_budgets=np.zeros(0, np.int64),
+    cheaper=np.zeros((0, 0), np.int64),
+    cheaper_to_delete=np.zeros((0, 0), np.int64),
+    starved=np.zeros(0, np.int64),
+)
+
+
+def _bounded(ground: Ground) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
+    tenants, left, takeable = ground.tenants, ground.left, ground.takeable
     there, unit, units = tenants.there, tenants.units, takeable.units
     blocks = there & tenants.blocks[tenants.table]
     room = tenants.room[:, tenants.table] * there
     priority = units.priority[unit]
-    lowest = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
     guarded = np.zeros(len(units.of_pod), np.bool_)
     guarded[takeable.accounts.pods] = True
-    charges = charges_of(tenants, units, takeable.accounts)
+    charges = charges_of(tenants, ground.shares)
     return Candidates(
         nodes=tenants.nodes,
         priority=priority,
@@ -307,12 +466,55 @@ def _bounded(tenants: Tenants, left: Ints, takeable: Takeable) -> Candidates:
         possible=there,
         certain=blocks,
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
-        ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
+        ceiling=_lowest_ceiling(left, room, np.where(there, priority, _lowest(priority, there))),
         within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
         cheaper=units.cheaper[unit],
         cheaper_to_delete=units.cheaper_to_delete[unit],
         starved=np.zeros(len(tenants.nodes), np.int64),
     )
+
+
+def roughly_bounded(ground: Ground) -> Candidates:
+    """Bounds that hold, and are quick to have: as if a node had one tenant, which stands for all."""
+    tenants, left, units = ground.tenants, ground.left, ground.takeable.units
+    there, unit, size = tenants.there, tenants.units, (1, len(tenants.nodes))
+    room = tenants.room[:, tenants.table] * there
+    priority = units.priority[unit]
+    lowest = _lowest(priority, there)
+    largest = np.maximum(room.max(axis=1, initial=0), 1)
+    blocks = there & tenants.blocks[tenants.table]
+    fewest = np.maximum((-(left // largest)).max(axis=0, initial=0), blocks.sum(axis=0))
+    return Candidates(
+        nodes=tenants.nodes,
+        priority=lowest[None],
+        size=np.ones(size, np.int64),
+        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf)[None],
+        possible=np.ones(size, np.bool_),
+        certain=np.zeros(size, np.bool_),
+        fewest=fewest,
+        ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
+        within_budgets=_roughly_within_budgets(ground, fewest, room, blocks) if ground.shares else fewest,
+        # Of no victim it is certain what it costs its group, nor whether its gang needs it.
+        cheaper=np.zeros(size, np.int64),
+        cheaper_to_delete=np.zeros(size, np.int64),
+        starved=np.zeros(len(tenants.nodes), np.int64),
+    )
+
+
+def _roughly_within_budgets(ground: Ground, fewest: Ints, room: Ints, blocks: Mask) -> Ints:
+    """[node] no plan is within the budgets if the units are not enough whose budgets allow their eviction."""
+    tenants = ground.tenants
+    affordable = tenants.there & ~ground.shares.unaffordable()[tenants.units]
+    within = affordable.sum(axis=0)
+    has_room = (ground.left + (room * affordable).sum(axis=1) >= 0).all(axis=0)
+    is_enough = has_room & ~(blocks & ~affordable).any(axis=0)
+    at_most: Ints = np.where(is_enough, within, np.minimum(within, fewest - 1))
+    return at_most
+
+
+def _lowest(priority: Ints, there: Mask) -> Ints:
+    lowest: Ints = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    return lowest
 
 
 def _left(ask: Ask, units: Units) -> Ints:

@@ -64,25 +64,29 @@ class _Reprieve:
         """Those that their gangs need, as long as these have too few pods, in this order of slots."""
         self._try(order, _Meter(gangs))
 
-    def put_back(self, order: Ints) -> None:
+    def put_back(self, order: Ints | None = None) -> None:
+        """Whichever still fit, in this order of slots; None: the most important first."""
         self._try(order, None)
 
-    def _try(self, order: Ints, only: _Meter | None) -> None:
+    def _try(self, order: Ints | None, only: _Meter | None) -> None:
         """``only``: those that are charged to an account that is exceeded."""
-        may = np.take_along_axis(self._there & ~self._stays & ~self._blocks, order, axis=0)
-        room = np.take_along_axis(self._room, order[None], axis=1)
-        stays = np.take_along_axis(self._stays, order, axis=0)
+        may, room, stays = self._there & ~self._stays & ~self._blocks, self._room, self._stays
+        if order is not None:
+            room = np.take_along_axis(room, order[None], axis=1)
+            stays, may = (np.take_along_axis(mask, order, axis=0) for mask in (stays, may))
         meters = [self._budgets] if only is None or only is self._budgets else [self._budgets, only]
         charged = [(meter, *_in_order(meter.charges, order)) for meter in meters]
-        for turn in range(len(order)):
+        for turn in range(len(may)):
             returns = may[turn] & (self._left >= room[:, turn]).all(axis=0)
             if only is not None:
                 returns &= only.is_exceeded(charged[-1][1][:, turn])
             self._left -= room[:, turn] * returns
             for meter, account, pods in charged:
-                meter.going[account[:, turn]] -= pods[:, turn] * returns
+                if len(account):
+                    meter.going[account[:, turn]] -= pods[:, turn] * returns
             stays[turn] |= returns
-        np.put_along_axis(self._stays, order, stays, axis=0)
+        if order is not None:
+            np.put_along_axis(self._stays, order, stays, axis=0)
 
     def keep_above_ceiling(self, priority: Ints) -> Floats:
         """The lowest priority that leaves enough room if no tenant above it goes; and none above it does."""
@@ -112,8 +116,10 @@ class _Reprieve:
         return NodeOutcome(np.arange(len(ceiling)), self.victims, broken, ceiling)
 
 
-def _in_order(charges: TenantCharges, order: Ints) -> tuple[Ints, Ints]:
+def _in_order(charges: TenantCharges, order: Ints | None) -> tuple[Ints, Ints]:
     """[charge, turn, node] accounts, and pods."""
+    if order is None:
+        return charges.account, charges.pods
     account, pods = (np.take_along_axis(one, order[None], axis=1) for one in (charges.account, charges.pods))
     return account, pods
 
@@ -125,19 +131,19 @@ def reprieved(
 
     ``needed``: before all of them, those that gangs need.
     """
-    reprieve, slots = _Reprieve(tenants, charges, left), slots_of(tenants)
+    reprieve = _Reprieve(tenants, charges, left)
     if needed is not None:
         reprieve.put_back_needed(needed.gangs, needed.order)
     there = reprieve.victims
     if not charges.in_danger.any():
         # Units in order of importance are the same: the ceiling is that of the first that does not fit.
-        reprieve.put_back(slots)
+        reprieve.put_back()
         return reprieve.outcome(_highest(reprieve.victims, there, priority))
     harm = np.argsort(-charges.alone, axis=0, kind="stable")
     reprieve.put_back_breakers(harm)
     ceiling = reprieve.keep_above_ceiling(priority)
     reprieve.put_back_breakers(harm)
-    reprieve.put_back(slots)
+    reprieve.put_back()
     return reprieve.outcome(ceiling)
 
 

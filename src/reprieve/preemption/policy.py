@@ -10,7 +10,7 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import best
-from reprieve.preemption.budgets import Stock, stocks
+from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
@@ -57,7 +57,7 @@ class Policy:
     units: Callable[[Snapshot], Units] = pods_and_groups
     rules: tuple[Rule, ...] = RULES
     search: SearchMode = SearchMode.PRIORITY_CEILING
-    stocks: Callable[[Snapshot], tuple[Stock, ...]] = stocks
+    accounts: Callable[[Snapshot], Accounts] = accounts
     budgets: BudgetCounting = BudgetCounting.JOINT
     breaks_no_budget: bool = False
     ranking: tuple[Criterion, ...] = RANKING

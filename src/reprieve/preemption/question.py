@@ -21,6 +21,7 @@ class Shortcuts:
     """Up to which size the search takes no shortcut. A shortcut saves time and changes no answer."""
 
     nodes: int = 20  # of more candidate nodes, the search makes plans only for those that may win
+    victims: int = 512  # of more nodes, it works out the victims only where the plan may win
     units: int = 100  # of more units, it reprieves at once those that the placement puts at no risk
 
 

@@ -101,8 +101,12 @@ class RoomAndPorts:
         self._left: dict[int, Ints] = {}
         self._asked: dict[int, Ints] = {}
         self._blocking: set[int] = set()
-        for pod, node in settled.pairs():
-            self._enter(settled.gone, pod, node)
+        pairs = [*settled.pairs()]
+        used = np.zeros(len(base.nodes) + 1, np.bool_)  # the last one stands for nowhere
+        used[[node for _, node in pairs]] = True
+        near = settled.gone[used[base.where[settled.gone]]]  # before one node after the other is looked at
+        for pod, node in pairs:
+            self._enter(near, pod, node)
 
     def _enter(self, gone: Ints, pod: int, node: int) -> None:
         base = self._base

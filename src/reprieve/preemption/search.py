@@ -4,7 +4,7 @@ How a plan is made on one node, in one topology domain or in the cluster is in `
 is, which may be preempted and by which criteria a plan wins is the policy's business.
 """
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,13 +16,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import (
-    Accounts,
-    accounts,
-    as_upstream,
-    stocks,
-    unaffordable,
-)
+from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
@@ -71,7 +65,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     numbers = [unit.number for unit in plan.victims]
     victims = np.zeros(len(units.priority), np.bool_)
     victims[numbers] = True
-    costs = costs_of(units, victims, accounts(policy.stocks(question.view)), policy.disturbance)
+    costs = costs_of(units, victims, policy.accounts(question.view), policy.disturbance)
     if Disturbance.LOST_WORK in costs.order:
         costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
     if Disturbance.CASCADE in costs.order:
@@ -100,11 +94,14 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         plan = prospect.plan(question, takeable)
         if plan is None or (plan.broken and question.policy.breaks_no_budget):
             continue
-        its_rank = rank(plan, question.ranking)
-        if its_rank in ranks:
+        its_rank = prospect.rank_of(plan, question)
+        place = bisect_left(ranks, its_rank)
+        if its_rank in ranks[place : place + 1]:
             continue  # a domain of one node, which has its name: the node by itself has the same plan
         plans.append(plan)
-        insort(ranks, its_rank)
+        ranks.insert(place, its_rank)
+        if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
+            break  # before the next is sought: it costs no less than this one
     return plans
 
 
@@ -119,12 +116,12 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
 
 
 def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
-    budgets = question.policy.stocks(question.view)
+    accounts = question.policy.accounts(question.view)
     if question.policy.breaks_no_budget:
-        allowed = allowed & ~unaffordable(budgets, units)
+        allowed = allowed & ~shares_of(units, accounts).unaffordable()
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    ours, gangs = accounts(budgets), _gangs_that_count(question, units, allowed)
-    return Takeable(units, allowed, ours, matter, _rival(question, units, ours), gangs=gangs)
+    gangs = _gangs_that_count(question, units, allowed)
+    return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts), gangs=gangs)
 
 
 def _gangs_that_count(question: Question, units: Units, allowed: Mask) -> GangSlack | None:
@@ -145,10 +142,9 @@ def _gangs_that_count(question: Question, units: Units, allowed: Mask) -> GangSl
 def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is SearchMode.UPSTREAM or not (ours.stocks or goes_alone.any()):
+    if question.policy.search is SearchMode.UPSTREAM or not (ours or goes_alone.any()):
         return None
-    theirs = as_upstream(ours.stocks if question.policy.stocks is stocks else stocks(view), view)
-    return Rival(units.ranking_members_as_groups(), ours if theirs is ours.stocks else accounts(theirs))
+    return Rival(units.ranking_members_as_groups(), as_upstream(ours, view))
 
 
 # --- why not -------------------------------------------------------------------------------------
@@ -213,6 +209,11 @@ class Prospect(NamedTuple):
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
     known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    def rank_of(self, plan: Plan, question: Question) -> Rank:
+        """A plan that is known costs what is known, if that is said by every criterion and the name."""
+        is_said = self.known is not None and len(self.at_least) > len(question.ranking)
+        return self.at_least if is_said else rank(plan, question.ranking)
 
     def plan(self, question: Question, takeable: Takeable) -> Plan | None:
         if self.known is not None:

@@ -5,15 +5,15 @@ them are evicted is not known here.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.pods_by_importance import NO_POD
-from reprieve.model.snapshot import NOWHERE, sums_by_node
+from reprieve.model.snapshot import sums_by_node
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Ask
+from reprieve.preemption.budgets import UnitShares
 from reprieve.preemption.units import Units
 
 _MOST_CHARGES = 16  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
@@ -38,12 +38,6 @@ class Tenants:
     def units(self) -> Ints:
         """[slot, node] numbers of units; any number where there is none."""
         return self.unit[self.table]
-
-    def units_on(self, place: int) -> Ints:
-        """The units on a node, the most important first."""
-        there = self.table[:, place]
-        units: Ints = self.unit[there[there != NO_POD]]
-        return units
 
     def on(self, chosen: Mask) -> "Tenants":
         return Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
@@ -90,24 +84,6 @@ def asked(ask: Ask) -> list[int]:
 # --- budgets -------------------------------------------------------------------------------------
 
 
-class Charging(Protocol):
-    """What evictions are charged to: budgets, or gangs that can lose so many pods."""
-
-    @property
-    def width(self) -> int:
-        """How many there are."""
-
-    @property
-    def pods(self) -> Ints:
-        """Rows, one for each that the pod is charged to."""
-
-    @property
-    def paying(self) -> Ints:
-        """And which that is."""
-
-    def allowances(self) -> Ints: ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TenantCharges:
     """What budgets, or gangs, are charged with if tenants go. Each node has accounts of its own.
@@ -149,22 +125,20 @@ class TenantCharges:
         return sums
 
 
-def charges_of(tenants: Tenants, units: Units, accounts: Charging) -> TenantCharges:
-    width, shape = accounts.width, tenants.table.shape
-    if not width:
+def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
+    shape = tenants.table.shape
+    if not shares:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
-    unit = units.of_pod[accounts.pods]
-    running = unit != NOWHERE
-    share, pods = np.unique(unit[running] * width + accounts.paying[running], return_counts=True)
+    accounts, width, pods = shares.accounts, shares.accounts.width, shares.pods
     slot, node = np.nonzero(tenants.there)
     there = tenants.unit[tenants.table[slot, node]]
-    first, last = (np.searchsorted(share // width, there, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(shares.unit, there, side) for side in ("left", "right"))
     times = last - first
     tenant = np.repeat(np.arange(len(there)), times)
     turn = np.arange(len(tenant)) - np.repeat(np.cumsum(times) - times, times)
     entry = first[tenant] + turn
-    keys, account = np.unique(node[tenant] * width + share[entry] % width, return_inverse=True)
+    keys, account = np.unique(node[tenant] * width + shares.paying[entry], return_inverse=True)
     most = min(_MOST_CHARGES, int(times.max(initial=0)))
     held, shape = turn < most, (most, *shape)
     at = turn[held], slot[tenant[held]], node[tenant[held]]

@@ -4,7 +4,7 @@ Units are numbered: a pod that is its own unit has the number of its row, a whol
 row. So a property of all units is a column, and reading it takes no loop over pods.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.groups import GroupKey, Groups
-from reprieve.model.objects import CompositePodGroup, Record
+from reprieve.model.groups import GroupColumns, Groups
+from reprieve.model.objects import Record
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.member_order import MemberOrder, member_order
 from reprieve.preemption.preemption_priority import NONE_PERMITTED, PermittedClasses
@@ -124,7 +124,10 @@ class Units:
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
         and_nowhere = np.append(nodes, False)
-        return np.unique(self.of_pod[and_nowhere[self.view.where]])
+        there = self.of_pod[and_nowhere[self.view.where]]
+        found = np.zeros(len(self.priority) + 1, np.bool_)  # the last one stands for no unit
+        found[there] = True
+        return np.flatnonzero(found[:-1])
 
     def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
         """All pods of the units, wherever they are."""
@@ -238,60 +241,39 @@ def _in_groups(view: Snapshot, permitted: PermittedClasses) -> Units:
     members = groups.codes != 0
     if not members.any():
         return alone
-    # Codes of groups that are gone may be as many as those in use.
-    present, codes = np.unique(groups.codes, return_inverse=True)
-    facts = [_facts(view, permitted, groups.things[code]) for code in present.tolist()]
-    names = tuple(dict.fromkeys(fact.whole for fact in facts if fact.whole))
-    numbers = {name: len(view.pods) + i for i, name in enumerate(names)}
-    wholes = {fact.whole: fact for fact in facts if fact.whole}
-    known = np.array([fact.known for fact in facts])[codes]
-    whole = np.array([numbers.get(fact.whole, NOWHERE) for fact in facts])[codes]
-    of_pod = np.where((alone.of_pod != NOWHERE) & (whole != NOWHERE), whole, alone.of_pod)
+    said = view.groups.columns(groups.things)
+    known, whole = said.known[groups.codes], said.whole[groups.codes]
+    is_whole = (alone.of_pod != NOWHERE) & (whole >= 0)
+    of_pod = np.where(is_whole, whole + len(view.pods), alone.of_pod)
     running = of_pod != NOWHERE
-    start = np.concatenate([alone.start, np.full(len(names), np.inf)])
-    single = running & known & members & (whole == NOWHERE)
+    start = np.concatenate([alone.start, np.full(len(said.names), np.inf)])
+    np.minimum.at(start, of_pod[is_whole], alone.start[is_whole])
+    kind = np.where(said.is_composite, UnitKind.COMPOSITE, UnitKind.POD_GROUP)
 
-    def column(of_group: Callable[[_Facts], int]) -> Ints:
+    def column(of_group: Ints) -> Ints:
         """[unit] the priority that groups say."""
-        said = np.array([of_group(fact) for fact in facts])[codes]
-        of_wholes = [of_group(wholes[name]) for name in names]
-        return np.concatenate([np.where(known, said, alone.priority), of_wholes]).astype(np.int64)
+        return np.concatenate([np.where(known, of_group[groups.codes], alone.priority), of_group[said.first]])
 
-    np.minimum.at(start, of_pod[running], alone.start[running])
+    as_victims = _priority_as_victims(said, view, permitted)
     return Units(
         view,
         of_pod=of_pod,
-        priority=column(lambda fact: fact.priority),
-        kind=np.concatenate([alone.kind, [wholes[n].kind for n in names]]).astype(np.int64),
+        priority=column(as_victims),
+        kind=np.concatenate([alone.kind, kind]),
         start=start,
         size=np.bincount(of_pod[running], minlength=len(start)),
-        group_names=names,
+        group_names=said.names,
         groups=view.groups,
-        own_priority=column(lambda fact: fact.own) if any(f.own != f.priority for f in facts) else None,
-        members=member_order(view, single, start),
+        own_priority=column(said.priority) if (as_victims != said.priority).any() else None,
+        members=member_order(view, running & known & members & ~is_whole, start),
         minds_gangs=True,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a group says of its pods."""
-
-    known: bool = False
-    priority: int = 0  # as victims
-    own: int = 0  # with which they preempt
-    whole: str = ""  # the group that they are evicted with, if any
-    kind: UnitKind = UnitKind.POD
-
-
-def _facts(view: Snapshot, permitted: PermittedClasses, key: GroupKey | None) -> _Facts:
-    around = [*view.groups.chain(key)]
-    if not around:
-        return _Facts()
-    outermost = around[-1][1]
-    priorities = permitted.priority_of(outermost, view.priority_classes), outermost.spec.priority or 0
-    whole = next(((name, group) for name, group in reversed(around) if group.spec.disrupted_whole), None)
-    if whole is None:
-        return _Facts(True, *priorities)
-    kind = UnitKind.COMPOSITE if isinstance(whole[1], CompositePodGroup) else UnitKind.POD_GROUP
-    return _Facts(True, *priorities, whole[0], kind)
+def _priority_as_victims(said: GroupColumns, view: Snapshot, permitted: PermittedClasses) -> Ints:
+    """[key] the priority that its pods have as victims."""
+    if not permitted.namespaces:
+        return said.priority
+    classes = view.priority_classes
+    named = (permitted.priority_of(group, classes) if group is not None else 0 for group in said.outermost)
+    return np.fromiter(named, np.int64, len(said.outermost))

@@ -478,11 +478,10 @@ def _handover(
 
 def _charged_to_budgets(context: DecisionContext, policy: Policy) -> frozenset[Target]:
     """Only pods under a budget: every open plan keeps its own, and there may be many of both."""
-    stocks = policy.stocks(context.view) if len(context.charged) else ()
-    if not stocks:
+    if not len(context.charged) or not context.view.budgets:
         return frozenset()
-    guarded = np.logical_or.reduce([stock.pods[context.charged] for stock in stocks])
-    return frozenset(target_at(context.view, row) for row in context.charged[guarded].tolist())
+    guarded = np.intersect1d(policy.accounts(context.view).pods, context.charged)
+    return frozenset(target_at(context.view, row) for row in guarded.tolist())
 
 
 def _disturbed(state: State, decision: str, victims: Sequence[Target], now: float) -> Iterator[Effect]:

@@ -52,4 +52,5 @@ class DecisionContext:
     def leaving(self) -> Ints:
         """Pods that are being deleted, for whatever reason: their room will be free."""
         view = self.view
-        return np.setdiff1d(np.flatnonzero(view.pods.terminating & (view.where != NOWHERE)), self.stuck)
+        leaving = np.flatnonzero(view.pods.terminating & (view.where != NOWHERE))
+        return np.setdiff1d(leaving, self.stuck) if self.stuck else leaving

@@ -1,7 +1,8 @@
 """What a plan means, or the lack of one: rows become names, codes and sentences. Decides nothing."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
 
@@ -19,7 +20,6 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
-from reprieve.preemption.budgets import Stock
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.eligibility import tolerating as tolerating_rule
 from reprieve.preemption.least_disturbance.cascade import onward
@@ -72,7 +72,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
         pods=pods_disturbed(plan),
-        spared=tuple(_spared(plan, question, victims.going)),
+        spared=tuple(_spared(plan, question, victims)),
         units_spared=len(plan.spared),
         exceeded=victims.exceeded,
         broken=plan.broken,
@@ -100,41 +100,30 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
     return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Going:
-    """A budget, and how many of its pods are victims."""
-
-    stock: Stock
-    pods: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.stock.budget.namespace}/{self.stock.budget.name}"
-
-    def exceeded_by(self, more: int) -> bool:
-        return self.pods + more > max(0, self.stock.budget.allowed)
-
-
 class _Victims:
     def __init__(self, plan: Plan, question: Question) -> None:
         rows = [row for unit in plan.victims for row in unit.pods]
         self._plan, self._question = plan, question
         self._short = dict(_shortages(plan, question))
-        self.going = [
-            _Going(stock, int(stock.pods[rows].sum())) for stock in question.policy.stocks(question.view)
-        ]
-        self._broken = [going for going in self.going if going.pods and going.exceeded_by(0)]
+        self.accounts = question.policy.accounts(question.view)
+        self.going = self.accounts.counted(rows)
+
+    def exceeds(self, i: int, more: int = 0) -> bool:
+        """Whether a budget is exceeded by the victims and so many pods more."""
+        return self.going.get(i, 0) + more > self.accounts.allowed[i]
 
     @property
     def exceeded(self) -> tuple[Exceeded, ...]:
-        return tuple(Exceeded(g.name, max(0, g.stock.budget.allowed), g.pods) for g in self._broken)
+        name, allowed = self.accounts.name, self.accounts.allowed
+        return tuple(Exceeded(name(i), allowed[i], n) for i, n in self.going.items() if self.exceeds(i))
 
     def listed(self) -> Iterator[Victim]:
-        pairs = [(unit, row) for unit in self._plan.victims for row in unit.pods]
-        for unit, row in pairs[:MOST_VICTIMS]:
+        pairs = [(unit, row) for unit in self._plan.victims for row in unit.pods][:MOST_VICTIMS]
+        charged = self.accounts.of_each([row for _, row in pairs])
+        for unit, row in pairs:
             view = self._question.view
             node = int(view.where[row])
-            broken = tuple(going.name for going in self._broken if going.stock.pods[row])
+            broken = tuple(self.accounts.name(i) for i in charged.get(row, ()) if self.exceeds(i))
             because = self._because(unit, row, node)
             cost = view.nodes.names[node], unit.priority, unit.name, broken, because, unit.scheduling
             yield Victim(target_at(view, row), *cost)
@@ -172,31 +161,34 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
     return np.array([not is_ignored(name, profile) for name in view.axis.names], np.bool_)
 
 
-def _spared(plan: Plan, question: Question, going: Sequence[_Going]) -> Iterator[Spared]:
+def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
     used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
     used[[node for _, node in plan.places]] = True
     near = set(np.flatnonzero(used[question.view.where]).tolist())
     close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
+    units = [*islice(chain(close, others), MOST_SPARED)]
+    charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
     members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
-    for unit in islice(chain(close, others), MOST_SPARED):
-        is_near = not near.isdisjoint(unit.pods)
-        because = _why_spared(unit, plan, going, is_near=is_near)
+    for unit in units:
+        shares = Counter(i for row in unit.pods for i in charged.get(row, ()))
+        because = _why_spared(unit, plan, victims, None if near.isdisjoint(unit.pods) else shares)
         if because == _FITS_BESIDE and question.view.pods.groups[unit.pods[0]] is not None:
             because = members().why_spared(unit) or because
         yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
-def _why_spared(unit: Unit, plan: Plan, going: Sequence[_Going], *, is_near: bool) -> Because:
-    if not is_near:
+def _why_spared(unit: Unit, plan: Plan, victims: _Victims, shares: Mapping[int, int] | None) -> Because:
+    """``shares``: with how many of its pods budgets are charged; None: it runs where no room is needed."""
+    if shares is None:
         return Because("NotInTheWay", "none of its pods runs where room is needed")
     if plan.ceiling is not None and unit.priority > plan.ceiling:
         return Because("AboveCeiling", f"no unit above priority {plan.ceiling} has to be evicted")
-    for one in going:
-        share = int(one.stock.pods[list(unit.pods)].sum())
-        if share and one.exceeded_by(share):
-            text = f"evicting it would exceed PodDisruptionBudget {one.name}, and there is room beside it"
+    for i, share in sorted(shares.items()):
+        if victims.exceeds(i, share):
+            name = victims.accounts.name(i)
+            text = f"evicting it would exceed PodDisruptionBudget {name}, and there is room beside it"
             return Because("SparedForBudget", text)
     return _FITS_BESIDE
 

@@ -24,8 +24,10 @@ from reprieve.scheduler.targets import rows_of, target_at
 
 def holds_without_promised(context: DecisionContext, plan: Plan) -> bool:
     """A plan must hold also if pods with reserved room never come to their nodes."""
+    if not context.promised:
+        return True
     demand, waiting = replace(context.demand, pods=plan.pods), np.asarray(context.promised.pods, np.int64)
-    if not len(waiting) or not pods_that_matter(demand, context.view, context.profile)[waiting].any():
+    if not pods_that_matter(demand, context.view, context.profile)[waiting].any():
         return True
     view = without(context.view, _going(context, plan))
     return holds(demand, plan.placement, view, context.profile)
@@ -37,7 +39,8 @@ def awaited(context: DecisionContext, plan: Plan) -> Ints:
     Those on the nodes that it uses; all that go, if constraints look beyond these nodes.
     """
     going = _going(context, plan)
-    near = going[np.isin(context.view.where[going], [node for _, node in plan.places])]
+    used = {node for _, node in plan.places}
+    near = going[[node in used for node in context.view.where[going].tolist()]]
     if len(near) == len(going):
         return going
     view = without(with_promises(context.view, context.promised), near)
@@ -47,8 +50,8 @@ def awaited(context: DecisionContext, plan: Plan) -> Ints:
 
 def _going(context: DecisionContext, plan: Plan) -> Ints:
     """The victims of the plan, and pods that leave anyway."""
-    victims = [row for unit in plan.victims for row in unit.pods]
-    return np.union1d(context.leaving, np.array(victims, np.int64))
+    victims = {row for unit in plan.victims for row in unit.pods}
+    return np.array(sorted(victims.union(context.leaving.tolist())), np.int64)
 
 
 def excess_of(
@@ -65,12 +68,9 @@ def excess_of(
     going = np.unique(np.array(rows_of(view, victims), np.int64))
     known = np.unique(np.array(rows_of(view, paid), np.int64))
     counted = known[np.isin(known, going) | np.isin(known, context.charged)]
-    found = {}
-    for stock in policy.stocks(paid_for(view, counted.tolist())):
-        excess = int(np.count_nonzero(stock.pods[going])) - max(0, stock.budget.allowed)
-        if excess > 0:
-            found[f"{stock.budget.namespace}/{stock.budget.name}"] = excess
-    return found
+    accounts = policy.accounts(paid_for(view, counted.tolist()))
+    charged = accounts.counted(going).items()
+    return {accounts.name(i): n - accounts.allowed[i] for i, n in charged if n > accounts.allowed[i]}
 
 
 def still_feasible(context: DecisionContext, handover: Handover, joined: Collection[Target] = ()) -> bool:

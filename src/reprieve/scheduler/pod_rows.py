@@ -7,12 +7,13 @@ from itertools import compress
 
 import numpy as np
 
+from reprieve.model.budget_selection import BudgetSelection, LabelSet
 from reprieve.model.columns import Ints, Mask, matrix
 from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
-from reprieve.model.pods import LabelSet, MatchingKey, Pods, is_static
+from reprieve.model.pods import MatchingKey, Pods, is_static
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.scheduled_times import scheduled_at
@@ -61,6 +62,7 @@ class PodRows:
         self._edition: tuple[object, ...] = ()  # of all terms
         self._looked_at: frozenset[str] = frozenset()
         self._mentioned: dict[MatchingKey, MatchingTerms] = {}
+        self._selection = BudgetSelection()
         self._table: Pods | None = None
 
     def __len__(self) -> int:
@@ -217,6 +219,7 @@ class PodRows:
             disks=self._disks.view(),
             looked_at=self._looked_at,
             _terms_matching=self._mentioned,
+            _selection=self._selection,
         )
 
     def _note_terms(self) -> None:

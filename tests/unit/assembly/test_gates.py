@@ -16,7 +16,7 @@ from reprieve.model.objects import (
     PodGroupSpec,
     PriorityClass,
 )
-from reprieve.preemption.budgets import stocks, stocks_as_upstream
+from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.ranking import CRITERIA
@@ -234,15 +234,15 @@ def test_nothing_configured_is_the_default_policy() -> None:
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
     assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
-    assert policy.stocks is stocks_as_upstream
+    assert policy.accounts is accounts_as_upstream
     assert settings_of(configured(policy="Upstream")).gangs is ALL_MEMBERS
 
 
 def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
     assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
-    assert policy.stocks is stocks_as_upstream
-    assert policy_of(with_args("Reprieve", budgets="Upstream")).stocks is stocks
+    assert policy.accounts is accounts_as_upstream
+    assert policy_of(with_args("Reprieve", budgets="Upstream")).accounts is accounts
 
 
 def test_an_empty_selector_means_none_upstream() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from msgspec.structs import replace as replace_line
 
@@ -11,7 +12,8 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
-from reprieve.preemption.search import candidates
+from reprieve.preemption.search import best_first, candidates
+from reprieve.preemption.units import pods_and_groups
 from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
@@ -29,7 +31,11 @@ def question(nodes: int, policy: Policy) -> Question:
 
 
 def asked(
-    nodes: dict[str, str], pods: dict[str, PodLine], budgets: dict[str, BudgetLine], policy: Policy
+    nodes: dict[str, str],
+    pods: dict[str, PodLine],
+    budgets: dict[str, BudgetLine],
+    policy: Policy,
+    demand: DemandLine = DemandLine(cpu=4, priority=9),  # noqa: B008  frozen
 ) -> Question:
     scenario = Scenario(
         name="",
@@ -37,12 +43,12 @@ def asked(
         nodes=dict(nodes),
         pods=pods,
         budgets=budgets,
-        demand=DemandLine(cpu=4, priority=9),
+        demand=demand,
         expect=Expected(),
     )
     view = snapshot_of(scenario)
-    demand = demand_of(scenario, view)
-    return Question(demand, view, survey(Ask(view, demand.pods[0])), policy=policy)
+    needed = demand_of(scenario, view)
+    return Question(needed, view, survey(Ask(view, needed.pods[0])), policy=policy)
 
 
 def best(question: Question) -> Plan:
@@ -98,3 +104,25 @@ def test_a_bound_after_a_criterion_without_one_prunes_nothing() -> None:
     plans = candidates(replace(asked_for, most=1), now=0)
     assert isinstance(plans, list)
     assert len(plans) == 30
+
+
+def test_pods_that_a_preemptor_avoids_are_victims_though_there_is_room_beside_them() -> None:
+    nodes = {f"n{i}": "cpu 4" for i in range(4)}
+    pods = {f"db-{i}": PodLine(on=f"n{i}", cpu=1, priority=i, labels={"app": "db"}) for i in range(4)}
+    pods |= {f"web-{i}": PodLine(on=f"n{i}", cpu=2, priority=0) for i in range(4)}
+    demand = DemandLine(cpu=2, priority=9, avoids={"app": "db"})
+    question = asked(nodes, pods, {}, REPRIEVE, demand)
+    for shortcuts in (Shortcuts(), Shortcuts(1, 1, 1)):
+        plans = candidates(replace(question, shortcuts=shortcuts), now=0)
+        assert isinstance(plans, list)
+        victims = [[unit.name for unit in plan.victims] for plan in best_first(question, plans)]
+        assert victims == [[f"Pod/default/db-{i}"] for i in range(4)]
+
+
+def test_static_pods_are_part_of_no_unit() -> None:
+    mirror = {"kubernetes.io/config.mirror": "x"}
+    pods = {"static": PodLine(on="n0", cpu=1, annotations=mirror), "other": PodLine(on="n1", cpu=1)}
+    view = asked({"n0": "cpu 4", "n1": "cpu 4"}, pods, {}, REPRIEVE).view
+    units = pods_and_groups(view)
+    assert not len(units.touching(view.nodes.rank == view.nodes.rank[view.nodes.rows["n0"]]))
+    assert units.touching(np.ones(2, np.bool_)).tolist() == [view.pods.rows["default", "other"]]

@@ -135,7 +135,7 @@ class RoomsInReach:
         """See ``RoomModel.levels_within_budgets``."""
         accounts, units = self._takeable.accounts, self._takeable.units
         charged = np.flatnonzero(units.of_pod[accounts.pods] != NOWHERE)
-        width = max(1, len(accounts.stocks))
+        width = max(1, accounts.width)
         pairs, pods = np.unique(
             units.of_pod[accounts.pods[charged]] * width + accounts.paying[charged], return_counts=True
         )

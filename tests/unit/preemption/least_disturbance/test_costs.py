@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from reprieve.model.objects import KubernetesObject, OwnerReference
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.budgets import accounts, stocks
+from reprieve.preemption.budgets import accounts
 from reprieve.preemption.least_disturbance.costs import Cost, Disturbance, costs_of
 from reprieve.preemption.units import pods_and_groups
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
@@ -28,7 +28,7 @@ def cost(things: World, *victims: str) -> Cost:
     units = pods_and_groups(view)
     allowed = units.size > 0
     numbers = {int(units.of_pod[view.pods.rows["default", name]]) for name in victims}
-    costs = costs_of(units, allowed, accounts(stocks(view)), ORDER)
+    costs = costs_of(units, allowed, accounts(view), ORDER)
     return costs.of(units.listed(np.array(sorted(numbers), np.int64)))
 
 
