@@ -164,7 +164,7 @@ class AskedDemands:
     def _fellows(self, demand: AskedDemand) -> Iterator[Pod]:
         """Pods of the cluster that wait in the same group."""
         key = (demand.namespace, demand.name)
-        inside = {key} if demand.kind == "PodGroup" else {*self.groups.beneath(key)}
+        inside = {key} if demand.kind == "PodGroup" else {*self.groups.leaves(key)}
         return (pod for pod in self._cluster_pods() if group_key(pod) in inside and _waits(pod))
 
     def _cluster_pods(self) -> Iterator[Pod]:

@@ -3,7 +3,7 @@
 A pod that runs and one of the same name that was preempted before are told apart by their UIDs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reprieve.inquiry.limit_statements import limit_statements
@@ -23,7 +23,7 @@ from reprieve.inquiry.why_pending import why_deferred, why_pending
 from reprieve.inquiry.why_victim import preempted_by_decision, preempted_by_events
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
-from reprieve.model.groups import Groups, group_key, groups_table, key_of
+from reprieve.model.groups import GroupKey, group_key, groups_table, key_of
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.resizing import is_deferred
 from reprieve.report.decisions import shown
@@ -58,7 +58,9 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
         groups = groups_table(one.object for one in evidence.cluster.seen)
         root = groups.composites.get((name.namespace, name.name))
         if root is not None:
-            return _why_group(group_target(root), _pods_below(root, groups, evidence), evidence, asking)
+            return _why_group(
+                group_target(root), _pods_of(groups.beneath(key_of(root)), evidence), evidence, asking
+            )
     for kind in (name.kind,) if name.kind else ("Pod", "PodGroup"):
         found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
         if found is not None:
@@ -119,11 +121,11 @@ def _scheduled_with(group: PodGroup, evidence: Evidence, asking: Asking) -> tupl
     root = groups.composites.get(key.object) if key is not None else None
     if root is None:
         return group_target(group), members
-    return group_target(root), _pods_below(root, groups, evidence)
+    return group_target(root), _pods_of(groups.leaves(key_of(root)), evidence)
 
 
-def _pods_below(root: CompositePodGroup, groups: Groups, evidence: Evidence) -> list[Pod]:
-    inside = {*groups.beneath(key_of(root))}
+def _pods_of(groups: Iterable[GroupKey], evidence: Evidence) -> list[Pod]:
+    inside = {*groups}
     return [pod for pod in evidence.cluster.pods() if group_key(pod) in inside]
 
 

@@ -16,7 +16,7 @@ Group = PodGroup | CompositePodGroup
 
 GROUP_KINDS = (PodGroup, CompositePodGroup)
 
-_DEEPEST = 4  # levels of a tree of groups; Kubernetes allows no more
+DEEPEST = 4  # levels of a tree of groups; Kubernetes allows no more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +50,9 @@ class Groups:
     _index: list[dict[GroupKey, list[Group]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
+    _outermost: dict[GroupKey, CompositePodGroup | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def _inside(self) -> dict[GroupKey, list[Group]]:
         """The groups by their parent, made when it is first asked for: most changes of groups need none."""
@@ -71,35 +74,68 @@ class Groups:
         if group is None or not group.spec.parent:
             return Ancestry()
         namespace, seen = key[0], list[str]()
-        while group is not None and group.spec.parent:
+        while group is not None and group.spec.parent and len(seen) <= DEEPEST:
             if group.spec.parent in seen:
                 return Ancestry(problem=f"CompositePodGroup {namespace}/{group.spec.parent} is inside itself")
             seen.append(group.spec.parent)
             group = self.composites.get((namespace, group.spec.parent))
-        if len(seen) >= _DEEPEST:
-            outermost = f"CompositePodGroup {namespace}/{seen[-1]}"
-            text = f"it is {len(seen)} levels below {outermost}; a tree has no more than {_DEEPEST} levels"
+        if len(seen) >= DEEPEST:  # how far it goes on is not looked at: clients may create long chains
+            above = f"CompositePodGroup {namespace}/{seen[DEEPEST - 1]}"
+            text = f"it is {DEEPEST} levels below {above}; a tree has no more than {DEEPEST} levels"
             return Ancestry(problem=text)
         return Ancestry((namespace, seen[-1]))
 
     def chain(self, key: GroupKey | None) -> Iterator[tuple[str, Group]]:
         """A pod's group and the known groups around it, from the inside out, each with a name that includes
-        its kind."""
+        its kind.
+
+        Of a chain that is too long, only the outermost group follows the allowed levels: as for all pods of
+        a tree, its priority applies to pods that run there. In a cycle there is none.
+        """
         group: Group | None = self.pod_groups.get(key) if key is not None else None
-        for _ in range(_DEEPEST):
+        for _ in range(DEEPEST):
             if group is None:
                 return
             yield name_of(group), group
             namespace, parent = group.metadata.namespace, group.spec.parent
             group = self.composites.get((namespace, parent)) if parent else None
+        if isinstance(group, CompositePodGroup) and (root := self._root_of(group)) is not None:
+            yield name_of(root), root
+
+    def _root_of(self, composite: CompositePodGroup) -> CompositePodGroup | None:
+        """The outermost known group around it, or the group itself; None in a cycle.
+
+        Found once for all groups on the way: chains may be long, and groups at their ends many.
+        """
+        way = dict[GroupKey, CompositePodGroup]()
+        around: CompositePodGroup | None = composite
+        while around is not None and (key := key_of(around)) not in self._outermost and key not in way:
+            way[key] = around
+            around = self.composites.get((key[0], around.spec.parent)) if around.spec.parent else None
+        last = next(reversed(way.values()), None)
+        found = last if around is None else self._outermost.get(key_of(around))
+        self._outermost.update(dict.fromkeys(way, found))
+        return found
 
     def root(self, key: GroupKey | None) -> Group | None:
         """The outermost group, whose priority applies to all pods inside."""
         chain = [group for _, group in self.chain(key)]
         return chain[-1] if chain else None
 
+    def leaves(self, root: GroupKey) -> list[GroupKey]:
+        """The PodGroups that are scheduled with this outermost group, whether or not it is known.
+
+        A PodGroup that is too deep, or in a cycle, is in no tree.
+        """
+        level, found = [root], list[GroupKey]()
+        for _ in range(DEEPEST - 1):
+            inside = [group for key in level for group in self._inside().get(key, ())]
+            found += [key_of(group) for group in inside if isinstance(group, PodGroup)]
+            level = [key_of(group) for group in inside if isinstance(group, CompositePodGroup)]
+        return sorted(key for key in found if self.ancestry(key).root == root)
+
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
-        """The PodGroups inside a composite group, whether or not the composite group is known."""
+        """The PodGroups inside a composite group, at any depth, whether or not that one is known."""
         found, seen, left = set[GroupKey](), {composite}, [composite]
         while left:
             for group in self._inside().get(left.pop(), ()):

@@ -226,10 +226,16 @@ def _groups_changed(state: State, groups: Iterable[GroupKey], now: float) -> Ite
     """
     demands: dict[DemandKey, bool] = {}  # whether pods were moved from it or to it
     for group in groups:
-        for known in filter(None, map(state.world.pod, state.world.groups.members(group))):
+        members = [*filter(None, map(state.world.pod, state.world.groups.members(group)))]
+        if not members:
+            continue
+        key = state.demand_of(members[0].pod)  # the same for all of them, unless each is its own demand
+        if not key.kind.is_of_groups:
+            continue
+        for known in members:
             target = pod_target(known.pod)
-            left, key = state.ledger.parts.get(target), state.demand_of(known.pod)
-            if not key.kind.is_of_groups or (left is not None and not left.kind.is_of_groups):
+            left = state.ledger.parts.get(target)
+            if left is not None and not left.kind.is_of_groups:
                 continue
             demands.setdefault(key, False)
             if left is not None and left != key:

@@ -156,7 +156,7 @@ class State:
             case DemandKind.GROUP:
                 keys = [key.object]
             case DemandKind.TREE:
-                keys = self.world.groups.tree().beneath(key.object)
+                keys = self.world.groups.tree().leaves(key.object)
             case _:
                 keys = []
         return [group for group in map(self.world.groups.group, keys) if group is not None]

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from reprieve.model.effects import Announce, SetCondition
-from reprieve.model.objects import CompositePodGroup, KubernetesObject, PriorityClass
-from reprieve.scheduler.demand_key import with_its_group
+from reprieve.model.groups import Groups
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PriorityClass
+from reprieve.scheduler.demand_key import DemandKey, with_its_group, with_its_tree
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -179,6 +180,51 @@ def test_a_tree_of_five_levels_says_so() -> None:
     cluster = served(*WORLD, *deep)
     assert any("a tree has no more than 4 levels" in note for note in notes(cluster.take()))
     assert cluster.gone("c4", kind="CompositePodGroup").comes_true().places() == {}
+
+
+def a_deep_leaf(count: int, *pods: Pod, inner: int = 9) -> list[KubernetesObject]:
+    """PodGroup z inside so many composite groups that are inside the tree, all but the first with a priority
+    of their own."""
+    around = [a_tree(f"c{i}", inner if i else 9, parent=f"c{i - 1}" if i else "tree") for i in range(count)]
+    return [a_tree(), *around, a_group("z", 9, 1, parent=f"c{count - 1}"), *pods]
+
+
+@pytest.mark.parametrize("count", [3, 4, 300])
+def test_a_group_that_is_too_deep_does_not_start_with_its_tree(count: int) -> None:
+    sound: list[KubernetesObject] = [
+        a_group("a", 9, 1, parent="tree"),
+        a_member("a-0", "a", cpu="1", priority=9),
+    ]
+    deep = a_deep_leaf(count, a_member("z-0", "z", cpu="1", priority=9))
+    cluster = served(a_node("n1"), *sound, *deep)
+    told = notes(cluster.stage.wanted)
+    assert any("PodGroup default/z cannot be scheduled" in note for note in told)
+    assert cluster.outcomes() == ["Placed"]
+    assert cluster.comes_true().places() == {"a-0": "n1"}
+
+
+@pytest.mark.parametrize("inner", [0, 1000])
+def test_a_group_that_is_too_deep_has_the_priority_of_the_outermost_group_as_a_victim(inner: int) -> None:
+    deep = a_deep_leaf(4, a_member("z-0", "z", cpu="3", priority=9, on="n1"), inner=inner)
+    for priority, outcome in ((9, "Unschedulable"), (10, "Preempts")):
+        cluster = served(a_node("n1"), *deep, a_pod("p", cpu="3", priority=priority))
+        assert cluster.outcomes()[-1] == outcome
+
+
+def test_a_change_of_a_tree_looks_up_the_demand_of_a_group_once() -> None:
+    looked_up = list[str]()
+
+    def demand_of_pod(pod: Pod, groups: Groups) -> DemandKey:
+        looked_up.append(pod.metadata.name)
+        return with_its_tree(pod, groups)
+
+    pods = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(30)]
+    cluster = served(
+        a_node("n1", cpu="1"), INSIDE, *pods, a_tree(), settings=Settings(demand_of_pod=demand_of_pod)
+    )
+    looked_up.clear()
+    cluster.show(later(a_tree(priority=10)))
+    assert len(looked_up) < len(pods)
 
 
 # --- demands that wait for victims ---------------------------------------------------------------

@@ -87,7 +87,7 @@ def waiting_group(world: World, key: DemandKey, rules: GroupRules) -> WaitingGro
 def waiting_tree(world: World, key: DemandKey, rules: GroupRules) -> WaitingGroup | NotYet | None:
     """The same of all groups below a CompositePodGroup that is in no other."""
     groups = world.groups.tree()
-    leaves = {leaf: group_members(world, leaf) for leaf in groups.beneath(key.object)}
+    leaves = {leaf: group_members(world, leaf) for leaf in groups.leaves(key.object)}
     waiting = tuple(pod for members in leaves.values() for pod in members.waiting)
     if not waiting:
         return None

@@ -30,7 +30,7 @@ def priority_of_pods(_: GroupMirror, __: PodGroup, pods: Iterable[CompiledPod]) 
 def group_priority(world: World, key: DemandKey, rule: PriorityOf) -> int:
     """The priority of a group or a tree by this rule, whether or not the group can be scheduled yet."""
     if key.kind is DemandKind.TREE:
-        leaves = world.groups.tree().beneath(key.object)
+        leaves = world.groups.tree().leaves(key.object)
         waiting = chain.from_iterable(waiting_members(world, leaf) for leaf in leaves)
         first = world.groups.group(leaves[0]) if leaves else None
         return rule(world.groups, first, waiting) if first is not None else 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from reprieve.model.formatting import counted
-from reprieve.model.groups import Group, GroupKey, Groups, key_of
+from reprieve.model.groups import DEEPEST, Group, GroupKey, Groups, key_of
 from reprieve.model.objects import CompositePodGroup, PodGroup
 
 
@@ -138,11 +138,12 @@ def tree_of(
     group: Group,
     count: Callable[[GroupKey], tuple[int, int]],
     topology_key: Callable[[Group], str],
+    levels: int = DEEPEST,
 ) -> GroupTree:
-    """``count``: how many pods of a PodGroup run, and how many wait."""
+    """``count``: how many pods of a PodGroup run, and how many wait. Deeper groups are in no tree."""
     if isinstance(group, PodGroup):
         running, waiting = count(key_of(group))
         return GroupTree(group, running, topology_key(group), waiting=waiting)
-    inside = groups.children(key_of(group))
-    children = tuple(tree_of(groups, child, count, topology_key) for child in inside)
+    inside = groups.children(key_of(group)) if levels > 1 else []
+    children = tuple(tree_of(groups, child, count, topology_key, levels - 1) for child in inside)
     return GroupTree(group, 0, topology_key(group), children)
