@@ -157,7 +157,9 @@ class _Surveys:
         return found
 
     def _adjusted(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey | None:
-        if self._last is None or self._last[0] != asks[0].shape or self._last[1] is not allowed:
+        if used == NOWHERE or self._last is None:
+            return None
+        if self._last[0] != asks[0].shape or self._last[1] is not allowed:
             return None
         feasible = self._last[2].feasible.copy()
         if resources in self._demand.constraints:

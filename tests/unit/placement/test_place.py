@@ -97,3 +97,9 @@ def test_a_nomination_is_kept_while_it_is_feasible() -> None:
     assert place(pod_demand(view, 0), view) == Placement((1,))
     full = build([a_node("a", cpu="9"), a_node("z", cpu="1"), pod]).snapshot
     assert place(pod_demand(full, 0), full) == Placement((0,))
+
+
+def test_equal_pods_in_a_cluster_without_nodes() -> None:
+    view = build([a_pod("a"), a_pod("b")]).snapshot
+    found = place(Demand(pods=(0, 1), constraints=CONSTRAINTS, needed=1, priority=0, may_preempt=True), view)
+    assert isinstance(found, Unplaceable)
