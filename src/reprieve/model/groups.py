@@ -41,33 +41,60 @@ class Ancestry:
     problem: str = ""
 
 
+class GroupsByParent:
+    """Which groups are inside which, also inside of those that are not known."""
+
+    def __init__(self, groups: Iterable[Group] = ()) -> None:
+        self._inside: dict[GroupKey, dict[tuple[type, GroupKey], Group]] = {}
+        for group in groups:
+            self.add(group)
+
+    def add(self, group: Group) -> None:
+        """In place of the same group, if it had the same parent."""
+        if group.spec.parent:
+            self._inside.setdefault(_parent(group), {})[type(group), key_of(group)] = group
+
+    def remove(self, group: Group) -> None:
+        siblings = self._inside.get(_parent(group), {})
+        siblings.pop((type(group), key_of(group)), None)
+        if not siblings:
+            self._inside.pop(_parent(group), None)
+
+    def children(self, composite: GroupKey) -> Iterable[Group]:
+        """The groups that name it as their parent."""
+        return self._inside.get(composite, {}).values()
+
+    def beneath(self, composite: GroupKey) -> list[GroupKey]:
+        """The PodGroups inside a composite group, as deep as a tree may be; those of longer chains are in no
+        tree, and a chain may be of any length."""
+        level, found = {composite}, set[GroupKey]()
+        for _ in range(DEEPEST - 1):
+            inside = [group for key in level for group in self.children(key)]
+            found |= {key_of(group) for group in inside if isinstance(group, PodGroup)}
+            level = {key_of(group) for group in inside if isinstance(group, CompositePodGroup)}
+        return sorted(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Groups:
     pod_groups: Mapping[GroupKey, PodGroup] = field(default_factory=dict)
     composites: Mapping[GroupKey, CompositePodGroup] = field(default_factory=dict)
     # What was last asked for: a decision asks for one list of keys again and again.
     _last: dict[str, GroupColumns] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _index: list[dict[GroupKey, list[Group]]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
+    _index: list[GroupsByParent] = field(default_factory=list, init=False, repr=False, compare=False)
     _outermost: dict[GroupKey, CompositePodGroup | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def _inside(self) -> dict[GroupKey, list[Group]]:
-        """The groups by their parent, made when it is first asked for: most changes of groups need none."""
+    def _by_parent(self) -> GroupsByParent:
+        """Made when it is first asked for: most changes of groups need none."""
         if not self._index:
-            index: dict[GroupKey, list[Group]] = {}
-            groups: list[Group] = [*self.pod_groups.values(), *self.composites.values()]
-            for group in groups:
-                if group.spec.parent:
-                    index.setdefault((group.metadata.namespace, group.spec.parent), []).append(group)
-            self._index.append(index)
+            self._index.append(GroupsByParent([*self.pod_groups.values(), *self.composites.values()]))
         return self._index[0]
 
     def children(self, composite: GroupKey) -> list[Group]:
         """The groups that name it as their parent, the oldest first, then by name."""
-        return sorted(self._inside().get(composite, ()), key=_age)
+        return sorted(self._by_parent().children(composite), key=_age)
 
     def ancestry(self, key: GroupKey) -> Ancestry:
         group: Group | None = self.pod_groups.get(key)
@@ -127,25 +154,11 @@ class Groups:
 
         A PodGroup that is too deep, or in a cycle, is in no tree.
         """
-        level, found = [root], list[GroupKey]()
-        for _ in range(DEEPEST - 1):
-            inside = [group for key in level for group in self._inside().get(key, ())]
-            found += [key_of(group) for group in inside if isinstance(group, PodGroup)]
-            level = [key_of(group) for group in inside if isinstance(group, CompositePodGroup)]
-        return sorted(key for key in found if self.ancestry(key).root == root)
+        return [key for key in self.beneath(root) if self.ancestry(key).root == root]
 
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
-        """The PodGroups inside a composite group, at any depth, whether or not that one is known."""
-        found, seen, left = set[GroupKey](), {composite}, [composite]
-        while left:
-            for group in self._inside().get(left.pop(), ()):
-                key = key_of(group)
-                if isinstance(group, PodGroup):
-                    found.add(key)
-                elif key not in seen:
-                    seen.add(key)
-                    left.append(key)
-        return sorted(found)
+        """The PodGroups inside a composite group, whether or not that one is known."""
+        return self._by_parent().beneath(composite)
 
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
         """The outermost group that can only be evicted as a whole."""
@@ -193,6 +206,10 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
 
 def key_of(group: Group) -> GroupKey:
     return group.metadata.namespace, group.metadata.name
+
+
+def _parent(group: Group) -> GroupKey:
+    return group.metadata.namespace, group.spec.parent
 
 
 def name_of(group: Group) -> str:

@@ -257,7 +257,7 @@ def namespace_changed(state: State, namespace: str, now: float) -> Iterator[Effe
 
 def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterator[Effect]:
     """What a composite group says counts for all groups inside."""
-    inside = state.world.groups.tree().beneath((namespace, name))
+    inside = state.world.groups.beneath((namespace, name))
     state.regrouped.update(inside)
     yield from _groups_changed(state, inside, now)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups, key_of
+from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups, GroupsByParent, key_of
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, PodGroup, PriorityClass
 from reprieve.preemption.preemption_priority import ANNOTATION
 from reprieve.scheduler.pod_rows import PodKey
@@ -17,12 +17,17 @@ class GroupMirror:
         # for pods, which get it when they are created, what becomes of the class later changes nothing.
         self._policies: dict[str, str] = {}
         self._members: dict[GroupKey, set[PodKey]] = {}
+        self._by_parent = GroupsByParent()  # kept up to date: a list of groups is a change for each of them
         self._tree: Groups | None = None
 
     def tree(self) -> Groups:
         if self._tree is None:
             self._tree = Groups(dict(self._pod_groups), dict(self._composites))
         return self._tree
+
+    def beneath(self, composite: GroupKey) -> list[GroupKey]:
+        """The PodGroups inside a composite group, whether or not that one is known."""
+        return self._by_parent.beneath(composite)
 
     def group(self, key: GroupKey) -> PodGroup | None:
         return self._pod_groups.get(key)
@@ -78,6 +83,9 @@ class GroupMirror:
             case _:
                 return []
         self._tree = None
+        if old is not None:
+            self._by_parent.remove(old)
+        self._by_parent.add(thing)
         self._settle([thing])
         return self._inside(type(thing), key) if old is None or _said_by(old) != _said_by(thing) else []
 
@@ -90,6 +98,7 @@ class GroupMirror:
             return []
         gone = self._pod_groups.pop(key) if kind is PodGroup else self._composites.pop(key)
         self._policies.pop(gone.metadata.uid, None)
+        self._by_parent.remove(gone)
         self._tree = None
         return self._inside(kind, key)
 
@@ -107,7 +116,7 @@ class GroupMirror:
         return (*self._pod_groups.values(), *self._composites.values())
 
     def _inside(self, kind: type, key: GroupKey) -> list[GroupKey]:
-        return [key] if kind is PodGroup else self.tree().beneath(key)
+        return [key] if kind is PodGroup else self.beneath(key)
 
     def _settle(self, groups: Iterable[Group]) -> None:
         for group in groups:
