@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import lt
 
 import numpy as np
 
@@ -25,7 +26,13 @@ from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
 from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.search import (
+    Rooms,
+    begun,
+    least_disturbing,
+    lowest_of,
+    quality_of,
+)
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.units import Unit
@@ -71,7 +78,7 @@ class LeastDisturbancePlanning:
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
         for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, highest, target, spent)
+            remembered = Remembered(*named, quality, highest, target, spent, lowest_of(rooms))
             deferral.noted[planning.domain.name] = remembered
         return replace(plan, quality=quality)
 
@@ -95,8 +102,9 @@ class LeastDisturbancePlanning:
     def _as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
-        lost grows by the time between the decisions, for all plans alike, and is no reason.
+        None if none of them holds any more, if it costs more now, or if units of a lower priority suffice by
+        now: then it is searched anew. Work that is lost grows by the time between the decisions, for all
+        plans alike, and is no reason.
         """
         planning, question, deferral = self.planning, self.planning.question, self._deferral
         first = deferral.earlier.get(planning.domain.name)
@@ -106,6 +114,9 @@ class LeastDisturbancePlanning:
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
         reach = self._reach(first.solved)
         prices = self._prices(reach, (unit for unit in planning.local if unit.name in names))
+        rooms = RoomsInReach(question, planning.takeable, reach, first.target, prices.of)
+        if priority_leads(rooms.order) and any(map(lt, lowest_of(rooms), first.lowest)):
+            return None
         model = model_of(question, planning.takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, planning.takeable.units)
         wanted = [(first.victims, self._positions(first.places))]

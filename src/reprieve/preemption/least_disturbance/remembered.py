@@ -21,6 +21,7 @@ class Remembered:
     solved: float  # the priority up to which units were in the room that the solver was handed
     target: int  # how many members must get room
     spent: int  # effort, before the room was searched
+    lowest: tuple[float, float]  # up to which priorities units had to go, see ``search.lowest_of``
 
     @property
     def cost(self) -> tuple[float, ...]:
