@@ -5,10 +5,10 @@ model is searched is in ``least_disturbance``; which domains are tried is not kn
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import lt
+from operator import gt
 
 import numpy as np
 
@@ -26,17 +26,12 @@ from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
 from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import (
-    Rooms,
-    begun,
-    least_disturbing,
-    lowest_of,
-    quality_of,
-)
+from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.units import Unit
 
+_NODES_TWICE = 1000  # of more nodes, the usual plan is not made again for a room that has grown
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
@@ -78,7 +73,7 @@ class LeastDisturbancePlanning:
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
         for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, highest, target, spent, lowest_of(rooms))
+            remembered = Remembered(*named, quality, highest, target, spent, self._left(reach))
             deferral.noted[planning.domain.name] = remembered
         return replace(plan, quality=quality)
 
@@ -88,6 +83,10 @@ class LeastDisturbancePlanning:
 
     def _reach(self, ceiling: float) -> Reach:
         return reach_of(self.planning.question, self.planning.takeable, self.planning.domain.nodes, ceiling)
+
+    def _left(self, reach: Reach) -> dict[str, Sequence[int]]:
+        names = self.planning.question.view.nodes.names
+        return dict(zip((names[node] for node in reach.nodes.tolist()), reach.left.tolist(), strict=True))
 
     def _prices(self, reach: Reach, others: Iterable[Unit]) -> Prices:
         """``reach``: the units whose costs may be asked. Of the others, all is known at once."""
@@ -102,11 +101,12 @@ class LeastDisturbancePlanning:
     def _as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, if it costs more now, or if units of a lower priority suffice by
-        now: then it is searched anew. Work that is lost grows by the time between the decisions, for all
-        plans alike, and is no reason.
+        Or one that is made anew, where there is more room than before. None if none of the earlier ones holds
+        any more, or if the best costs more now: then it is searched anew. Work that is lost grows by the time
+        between the decisions, for all plans alike, and is no reason.
         """
         planning, question, deferral = self.planning, self.planning.question, self._deferral
+        takeable = planning.takeable
         first = deferral.earlier.get(planning.domain.name)
         if first is None:
             return None
@@ -114,11 +114,8 @@ class LeastDisturbancePlanning:
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
         reach = self._reach(first.solved)
         prices = self._prices(reach, (unit for unit in planning.local if unit.name in names))
-        rooms = RoomsInReach(question, planning.takeable, reach, first.target, prices.of)
-        if priority_leads(rooms.order) and any(map(lt, lowest_of(rooms), first.lowest)):
-            return None
-        model = model_of(question, planning.takeable, reach, first.target, prices.of(reach.units))
-        room = room_of(model, planning.takeable.units)
+        model = model_of(question, takeable, reach, first.target, prices.of(reach.units))
+        room = room_of(model, takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
@@ -129,8 +126,12 @@ class LeastDisturbancePlanning:
         before = question.demand.effort.spent
         known = deferral.known_of(room, first, question.demand.effort)
         simple = None if known.proved else planning.spare(placement, planning.local)
-        if simple is not None and not (strict and simple.broken):
-            plans.append(simple)
+        more = [simple] if simple is not None else []
+        if _has_grown(self._left(reach), first.left):
+            more += self._made_anew(
+                placement, RoomsInReach(question, takeable, reach, first.target, prices.of)
+            )
+        plans += [one for one in more if not (strict and one.broken)]
         costs = prices.of_victims(plans)
         plan = min(plans, key=lambda one: costs.of(one.victims))
         cost = costs.of(plan.victims)
@@ -139,6 +140,18 @@ class LeastDisturbancePlanning:
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+
+    def _made_anew(self, placement: Placement, rooms: Rooms) -> Iterator[Plan]:
+        """Plans for a room that has grown: pods have left, so that perhaps fewer have to go.
+
+        In a large cluster the usual plan takes too long to be made twice.
+        """
+        model, start = begun(rooms, lambda _: None)
+        first = self._realised(start, model) if start is not None else None
+        if first is not None:
+            yield first
+        if len(self.planning.question.view.nodes) <= _NODES_TWICE:
+            yield self.planning.by_ceiling(placement)
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""
@@ -254,3 +267,8 @@ def _solution(plan: Plan, model: RoomModel) -> Solution | None:
     if model.counts_of(units) is None:
         return None
     return Solution(units, model.seats_of(plan.placement.nodes))
+
+
+def _has_grown(left: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a node has more room than before, or is new."""
+    return any(node not in before or any(map(gt, have, before[node])) for node, have in left.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import compress, count, pairwise
 
 import numpy as np
@@ -125,12 +125,12 @@ class RoomsInReach:
         self.order = price(np.zeros(0, np.int64)).order
         self.below = cache(self._below)
 
-    @cached_property
+    @property
     def levels(self) -> list[float]:
         """See ``RoomModel.levels``."""
         return self._levels(np.ones(len(self._reach.units), np.bool_))
 
-    @cached_property
+    @property
     def levels_within_budgets(self) -> list[float]:
         """See ``RoomModel.levels_within_budgets``."""
         accounts, units = self._takeable.accounts, self._takeable.units

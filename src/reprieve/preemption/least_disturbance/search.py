@@ -98,15 +98,6 @@ def _ceilings(rooms: Rooms) -> Sequence[float]:
     return [*first, *(level for level in rooms.levels[:_LEVELS] if level not in first)]
 
 
-def lowest_of(rooms: Rooms) -> tuple[float, float]:
-    """Up to which priority units have to go at least: if no budget breaks by one of them, and if any may go.
-
-    Infinite where even all of them may not leave enough room.
-    """
-    within = next(iter(rooms.levels_within_budgets), math.inf)
-    return within, next(iter(rooms.levels), math.inf)
-
-
 def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
     if len(model.needs) > 1:
         return first_seats(model)
