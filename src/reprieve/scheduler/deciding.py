@@ -446,8 +446,13 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         preemption=price,
-        unproved=unproved_by(context.demand.effort),
+        unproved=None if _is_proved(plan) else unproved_by(context.demand.effort),
     )
+
+
+def _is_proved(plan: Plan) -> bool:
+    """Whether no plan disturbs less: then it cannot do without its victims either."""
+    return plan.quality is not None and plan.quality.proved
 
 
 def _handover(
