@@ -40,6 +40,7 @@ class LeastDisturbancePlanning:
     """A plan in the making. ``planning`` makes the usual plan, and realises what is found in a model."""
 
     planning: Planning
+    usual: tuple[Plan, ...] = ()  # what the usual search finds here, the best first; empty: it is to be made
 
     def plan(self, placement: Placement) -> Plan:
         """``placement``: where the demand goes without all units that may be evicted."""
@@ -47,7 +48,10 @@ class LeastDisturbancePlanning:
             return self._of_tree(placement)
         if (known := self._as_remembered(placement)) is not None:
             return known
-        return self._less_disturbing(placement, self.planning.by_ceiling(placement))
+        return self._less_disturbing(placement, self._usual_plan(placement))
+
+    def _usual_plan(self, placement: Placement) -> Plan:
+        return self.usual[0] if self.usual else self.planning.by_ceiling(placement)
 
     def _less_disturbing(self, placement: Placement, usual: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
@@ -63,7 +67,7 @@ class LeastDisturbancePlanning:
         found, model, other = self._sought(usual, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        plans = [usual] if other is None else [usual, other]
+        plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
         # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
         if not (found.proved or (found.awaited and priority_leads(rooms.order))):
             plans.append(planning.spare(placement, planning.local))
@@ -151,7 +155,7 @@ class LeastDisturbancePlanning:
         if first is not None:
             yield first
         if len(self.planning.question.view.nodes) <= _NODES_TWICE:
-            yield self.planning.by_ceiling(placement)
+            yield self._usual_plan(placement)
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""
