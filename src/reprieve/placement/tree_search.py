@@ -18,7 +18,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Branch, Demand, Promised
-from reprieve.placement.domain_reports import fullness, fullness_of_each, named
+from reprieve.placement.domain_reports import domain_score, fullness_of_each, named
 from reprieve.placement.effort import Share
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import rearranged_within
@@ -102,7 +102,7 @@ class _Search:
 
         def score(fit: tuple[Mask, _Seated]) -> int:
             new = [self.demand.pods[position] for position, _ in fit[1].seats[len(seated.seats) :]]
-            return (len(new) * 100 // most if most else 0) + fullness(seated.views[0], fit[0], new)
+            return domain_score(seated.views[0], fit[0], new, most)
 
         return max(found, key=score)[1]
 
@@ -219,16 +219,7 @@ class _Search:
 
     def flat(self, members: Sequence[int], needed: int, most: int | None = None) -> Demand:
         """Pods of the tree as if they were a gang."""
-        demand = self.demand
-        return replace(
-            demand,
-            pods=tuple(demand.pods[member] for member in members),
-            nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
-            needed=needed,
-            most=most,
-            tree=None,
-            topology_key="",
-        )
+        return replace(self.demand.with_members(members, needed=needed, most=most), topology_key="")
 
     # --- what no group needs ---------------------------------------------------------------------
 
