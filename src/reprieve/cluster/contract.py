@@ -12,7 +12,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Refused, Succeeded
+from reprieve.cluster.port import Answer, ClusterEvent, ClusterPort, Refused, Succeeded
 from reprieve.model.effects import (
     Announce,
     Bind,
@@ -63,7 +63,7 @@ class ClusterAdmin(Protocol):
 class ClusterFixture:
     """A cluster, its administrator, and an empty namespace; cluster-scoped names begin with its name."""
 
-    cluster: Cluster
+    cluster: ClusterPort
     admin: ClusterAdmin
     namespace: str
 
