@@ -9,6 +9,7 @@ Why a node is refused is not known here: for a pod that fits nowhere, ``place`` 
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,9 +19,11 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import CachedScores
 from reprieve.placement.constraints import node, resources
 from reprieve.placement.demand import Ask, Constraint
-from reprieve.placement.profile import Preference
-from reprieve.placement.scoring import SCORERS
+from reprieve.placement.profile import Preference, Profile
+from reprieve.placement.scoring import SCORERS, one_node
 from reprieve.placement.scoring.resources import OwnScorer, allocation_by_row, balance_by_row
+
+T = TypeVar("T")
 
 _REFUSED = -1  # the merit of a node that will not do; all others are higher
 _FEW = 8  # nodes that are looked at one by one: columns of that length cost more
@@ -36,6 +39,10 @@ _ONE_BY_ONE: Mapping[Constraint, Callable[[Ask, Shape, int], bool]] = {
 _OWN_SCORERS: Mapping[Preference, OwnScorer] = {
     Preference.RESOURCES: allocation_by_row,
     Preference.BALANCE: balance_by_row,
+}
+_SCORERS_OF_ONE: Mapping[Preference, Callable[[Ask, Shape, int], int | None]] = {
+    Preference.RESOURCES: one_node.allocation,
+    Preference.BALANCE: one_node.balance,
 }
 
 
@@ -95,24 +102,46 @@ def _key(ask: Ask, own: tuple[Constraint, ...]) -> Hashable:
 
 def _merits(ask: Ask, own: tuple[Constraint, ...], rows: Rows) -> Ints:
     """The rating by the node alone; among equals, the first by name has the highest merit."""
-    size, rank = len(ask.view.nodes), ask.view.nodes.rank[rows]
-    ratings = np.zeros(len(rank), np.int64)
-    for preference, weight in ask.profile.weights:
-        scorer = _OWN_SCORERS.get(preference)
-        scores = scorer(ask, rows) if scorer is not None else None
-        if scores is not None:
-            ratings += scores * weight
-    return np.where(_will_do(ask, own, rows), ratings * size + (size - 1 - rank), _REFUSED)
-
-
-def _will_do(ask: Ask, own: tuple[Constraint, ...], rows: Rows) -> Mask:
     if not isinstance(rows, slice) and len(rows) <= _FEW:
-        shape, checks = ask.shape, [_ONE_BY_ONE[constraint] for constraint in own]
-        return np.array([all(check(ask, shape, row) for check in checks) for row in rows.tolist()], np.bool_)
-    left = np.ones(len(ask.view.nodes), np.bool_)
+        few = _merits_of_few(ask, own, rows)
+        if few is not None:
+            return few
+    nodes = ask.view.nodes
+    size, left = len(nodes), np.ones(len(nodes), np.bool_)
     for rejection in (rejection for constraint in own for rejection in constraint(ask)):
         left &= ~rejection.rows
-    return left[rows]
+    rank = nodes.rank[rows]
+    ratings = np.zeros(len(rank), np.int64)
+    for scorer, weight in _weighed(ask.profile, _OWN_SCORERS):
+        scores = scorer(ask, rows)
+        if scores is not None:
+            ratings += scores * weight
+    return np.where(left[rows], ratings * size + (size - 1 - rank), _REFUSED)
+
+
+def _merits_of_few(ask: Ask, own: tuple[Constraint, ...], rows: Ints) -> Ints | None:
+    """The same, of nodes one by one; None if that is not possible."""
+    shape, size, rank = ask.shape, len(ask.view.nodes), ask.view.nodes.rank
+    checks = [_ONE_BY_ONE[constraint] for constraint in own]
+    scorers = [*_weighed(ask.profile, _SCORERS_OF_ONE)]
+    merits = np.full(len(rows), _REFUSED, np.int64)
+    for i, row in enumerate(rows.tolist()):
+        if not all(check(ask, shape, row) for check in checks):
+            continue
+        rating = 0
+        for scorer, weight in scorers:
+            score = scorer(ask, shape, row)
+            if score is None:
+                return None
+            rating += score * weight
+        merits[i] = rating * size + (size - 1 - rank.item(row))
+    return merits
+
+
+def _weighed(profile: Profile, scorers: Mapping[Preference, T]) -> Iterator[tuple[T, int]]:
+    for preference, weight in profile.weights:
+        if preference in scorers:
+            yield scorers[preference], weight
 
 
 def _compared(ask: Ask, feasible: Mask) -> Iterator[tuple[Ints, int]]:
