@@ -192,17 +192,24 @@ def in_all(surveys: Sequence[Survey]) -> Survey:
     return Survey(feasible, tuple(rejections))
 
 
-def pod_demand(view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE) -> Demand:
-    """The demand of a single pod, under every constraint that its profile knows."""
-    spec = view.pods.compiled[pod].pod.spec
-    nominated = view.nodes.rows.get(view.pods.compiled[pod].pod.status.nominated_node_name, NOWHERE)
+def pod_demand(
+    view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE, nominated: tuple[int, ...] | None = None
+) -> Demand:
+    """The demand of a single pod, under every constraint that its profile knows.
+
+    ``nominated``: the node that it tries first; None: the one that the pod shows.
+    """
+    known = view.pods.compiled[pod].pod
+    spec = known.spec
+    if nominated is None:
+        nominated = (view.nodes.rows.get(known.status.nominated_node_name, NOWHERE),)
     return Demand(
         pods=(pod,),
         constraints=constraints_under(profile),
         needed=1,
         priority=spec.priority or 0,
         may_preempt=spec.preemption_policy != "Never",
-        nominated=(nominated,),
+        nominated=nominated,
         effort=Effort(profile.planning_effort),
     )
 

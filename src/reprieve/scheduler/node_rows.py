@@ -27,6 +27,7 @@ class NodeRows:
         self._nonzero = np.zeros((2, 0), np.int64)
         self._slots = np.full((0, 0), NO_POD, np.int64)
         self._height = 0  # of the fullest node, or more
+        self._may_be_lower = False  # a node that was the fullest has fewer pods, or is gone
         self._touches = Touches()  # rows whose numbers changed
         self._uncounted: set[int] = set()  # rows of nodes where pods came or left
         self._scores = ScoreCache()
@@ -89,6 +90,7 @@ class NodeRows:
         self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
         self.objects.pop()
         self.on_node.pop()
+        self._may_be_lower = True
         self._uncounted.discard(row)
         if last in self._uncounted:
             self._uncounted.remove(last)
@@ -126,6 +128,8 @@ class NodeRows:
             taller = np.full((max(len(pods), 2 * height), width), NO_POD, np.int64)
             taller[:height] = self._slots
             self._slots = taller
+        if len(pods) < self._height and self._slots[self._height - 1, row] != NO_POD:
+            self._may_be_lower = True
         self._height = max(self._height, len(pods))
         self._slots[: len(pods), row] = pods
         self._slots[len(pods) :, row] = NO_POD
@@ -154,6 +158,7 @@ class NodeRows:
 
     def slots(self) -> Ints:
         """Without the rows below the fullest node."""
-        while self._height and (self._slots[self._height - 1] == NO_POD).all():
+        while self._may_be_lower and self._height and (self._slots[self._height - 1] == NO_POD).all():
             self._height -= 1
+        self._may_be_lower = False
         return published(self._slots[: self._height], len(self))

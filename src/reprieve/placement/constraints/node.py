@@ -35,7 +35,8 @@ def taints(ask: Ask) -> Iterator[Rejection]:
 
 def has_tolerated_taints(ask: Ask, shape: Shape, node: int) -> bool:
     """As ``taints``, of one node (row)."""
-    return first_untolerated(ask.view.nodes.objects[node].spec.taints, shape.tolerations) is None
+    taints = ask.view.nodes.objects[node].spec.taints
+    return not taints or first_untolerated(taints, shape.tolerations) is None
 
 
 def affinity(ask: Ask) -> Iterator[Rejection]:
@@ -47,9 +48,12 @@ def affinity(ask: Ask) -> Iterator[Rejection]:
 
 def is_selected(ask: Ask, shape: Shape, node: int) -> bool:
     """As ``affinity``, of one node (row)."""
-    metadata = ask.view.nodes.objects[node].metadata
-    queries = (query for query in (ask.profile.added_node_affinity, shape.nodes) if query is not ANYWHERE)
-    return all(query.matches(metadata.labels, metadata.name) for query in queries)
+    for query in (ask.profile.added_node_affinity, shape.nodes):
+        if query.selector or query.terms is not None:
+            metadata = ask.view.nodes.objects[node].metadata
+            if not query.matches(metadata.labels, metadata.name):
+                return False
+    return True
 
 
 def features(ask: Ask) -> Iterator[Rejection]:
@@ -62,4 +66,6 @@ def features(ask: Ask) -> Iterator[Rejection]:
 
 def has_features(ask: Ask, shape: Shape, node: int) -> bool:
     """As ``features``, of one node (row)."""
-    return shape.features.issubset(ask.view.nodes.objects[node].status.declared_features)
+    return not shape.features or shape.features.issubset(
+        ask.view.nodes.objects[node].status.declared_features
+    )

@@ -44,11 +44,11 @@ def has_room(ask: Ask, node: int) -> bool:
 
 def has_room_for(ask: Ask, shape: Shape, node: int) -> bool:
     """As ``has_room``, for a pod that requests what its shape says."""
-    view = ask.view
+    names, allocatable, requested = ask.view.axis.names, ask.view.allocatable, ask.view.requested
     for name, amount in shape.requests:
-        row = view.axis.names.index(name)
-        free = view.allocatable[row, node] - view.requested[row, node]
-        if amount and free < amount and not is_ignored(name, ask.profile):
+        row = names.index(name)
+        is_short = amount and allocatable.item(row, node) - requested.item(row, node) < amount
+        if is_short and not is_ignored(name, ask.profile):
             return False
     return True
 
