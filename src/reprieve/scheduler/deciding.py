@@ -163,7 +163,7 @@ def _refused_again(state: State, requester: Requester, refused: RememberedRefusa
 
 def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: float) -> Iterator[Effect]:
     """A demand of lower priority that waits for room on these nodes plans anew, if its plan holds no more."""
-    for key, handover in state.plans.at(nodes):
+    for key, handover in state.plans.at(nodes) if len(state.plans) else ():
         if key == requester.key:
             continue
         other = state.requester(key)

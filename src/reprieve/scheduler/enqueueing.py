@@ -264,6 +264,8 @@ def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterato
 
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
     """What became of a pod that does not wait may matter to pods of its group that do."""
+    if group_key(pod) is None:
+        return
     key = state.demand_of(pod)
     if not key.kind.is_of_groups:
         return

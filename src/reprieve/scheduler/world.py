@@ -234,7 +234,7 @@ class World:
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
         row = self._pods.rows[key]
         before = int(self._where[row])
-        if old.shape == new.shape and facts_of(old.pod) == facts_of(new.pod):
+        if (old.shape is new.shape or old.shape == new.shape) and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
             # It leaves with its old weight and rank and comes back with the new ones.
