@@ -44,6 +44,7 @@ from reprieve.preemption.tenants import TenantCharges, Tenants, asked, charges_o
 from reprieve.preemption.units import Units
 
 UNKNOWN: Rank = ()  # less than the rank of any plan
+_AT_A_TIME = 24  # nodes that are ranked together: more than the plans that are usually wanted
 
 
 class Candidate(NamedTuple):
@@ -155,12 +156,16 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
             made.update(_plans_on(sorted(ahead), ground, seen))
         return made[row]
 
-    for turn, i in enumerate(places):
-        row, at_least = int(rows[i]), tuple(bound[i].item() for bound in bounds)
-        key = (*at_least, nodes.names[row])
-        make = partial(known, row, turn) if i < exact else None
-        is_whole = len(bounds) == len(ranking)
-        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
+    is_whole = len(bounds) == len(ranking)
+    for first in range(0, len(places), _AT_A_TIME):
+        part = order[first : first + _AT_A_TIME]
+        numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
+        measured = [bound[part].tolist() for bound in bounds]
+        for place, row in enumerate(numbers):
+            at_least = tuple([column[place] for column in measured])
+            key = (*at_least, nodes.names[row])
+            make = partial(known, row, first + place) if places[first + place] < exact else None
+            yield key, Candidate(row, key if is_whole else at_least, by_room[place], make)
 
 
 def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:

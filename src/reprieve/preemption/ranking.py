@@ -6,7 +6,7 @@ configurable: a criterion must not know which others there are, nor how the colu
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +70,7 @@ def fewest_budgets_broken(candidates: Candidates) -> Ints:
 
 
 def highest_priority(plan: Plan) -> float:
-    return max((unit.priority for unit in plan.victims), default=-math.inf)
+    return max([unit.priority for unit in plan.victims], default=-math.inf)
 
 
 def _lowest_highest_priority(candidates: Candidates) -> Floats:
@@ -80,7 +80,7 @@ def _lowest_highest_priority(candidates: Candidates) -> Floats:
 
 
 def sum_of_priorities(plan: Plan) -> int:
-    return sum((unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims)
+    return sum([(unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims])
 
 
 def _smallest_sum_of_priorities(candidates: Candidates) -> Ints:
@@ -93,7 +93,7 @@ def _smallest_sum_of_priorities(candidates: Candidates) -> Ints:
 
 
 def pods_disturbed(plan: Plan) -> int:
-    return sum(len(unit.pods) for unit in plan.victims)
+    return sum([len(unit.pods) for unit in plan.victims])
 
 
 def _fewest_pods(candidates: Candidates) -> Ints:
@@ -111,7 +111,7 @@ def _fewest_gangs(candidates: Candidates) -> Ints:
 
 def disruption_cost(plan: Plan) -> int:
     """Of the victim that costs its group most: how many pods of the group that run cost less."""
-    return max((unit.cheaper for unit in plan.victims), default=0)
+    return max([unit.cheaper for unit in plan.victims], default=0)
 
 
 def _lowest_disruption_cost(candidates: Candidates) -> Ints:
@@ -120,7 +120,7 @@ def _lowest_disruption_cost(candidates: Candidates) -> Ints:
 
 
 def deletion_cost(plan: Plan) -> int:
-    return max((unit.cheaper_to_delete for unit in plan.victims), default=0)
+    return max([unit.cheaper_to_delete for unit in plan.victims], default=0)
 
 
 def _lowest_deletion_cost(candidates: Candidates) -> Ints:
@@ -131,7 +131,7 @@ def _lowest_deletion_cost(candidates: Candidates) -> Ints:
 def longest_run(plan: Plan) -> float:
     """Of the most important victims, the one that has run longest should have run as short as possible."""
     highest = highest_priority(plan)
-    return -min((unit.start for unit in plan.victims if unit.priority == highest), default=math.inf)
+    return -min([unit.start for unit in plan.victims if unit.priority == highest], default=math.inf)
 
 
 def _shortest_run(candidates: Candidates) -> Floats:
@@ -217,6 +217,7 @@ def rank(plan: Plan, ranking: Sequence[Criterion]) -> Rank:
     return (*(criterion.measure(plan) for criterion in ranking), NAME.measure(plan))
 
 
-def decided_by(winner: Plan, loser: Plan, ranking: Sequence[Criterion]) -> Criterion:
-    """The first criterion by which the winner is better."""
-    return next(c for c in (*ranking, NAME) if c.measure(winner) != c.measure(loser))
+def decided_by(winner: Plan, losers: Iterable[Plan], ranking: Sequence[Criterion]) -> list[Criterion]:
+    """For each of the losers, the first criterion by which the winner is better."""
+    measured = [*zip((*ranking, NAME), rank(winner, ranking), strict=True)]
+    return [next(c for c, least in measured if c.measure(loser) != least) for loser in losers]
