@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Column, Floats, Ints, Mask
-from reprieve.model.pods_by_importance import NO_POD
+from reprieve.model.columns import Column, Floats, Ints, Mask, sealed
+from reprieve.model.score_cache import WhatIfScores
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
@@ -172,9 +172,8 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
     """For each of the nodes, the best of the plans that are known there."""
     question, tenants = ground.question, seen.tenants
     places = np.searchsorted(tenants.nodes, rows)
-    table = tenants.table[:, places].T
-    there = table != NO_POD
-    units = ground.takeable.units.made(tenants.unit[table[there]])
+    there = tenants.there[:, places].T
+    units = ground.takeable.units.made(tenants.units[:, places].T[there])
     ends = np.cumsum(there.sum(axis=1)).tolist()
     found: dict[int, list[Plan]] = {row: [] for row in rows}
     for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
@@ -222,28 +221,52 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
 def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
-    matter = taken & _pods_of(units, units.with_any(takeable.matter))
     ask, curable = Ask(view, demand.pods[0], question.profile), question.found.curable()
-    by_room = ~(curable & (_counted(view, matter) > 0))
-    special = matter & (not _matter_on_their_node(ask, demand.constraints))
-    emptied = replace(ask, view=without(view, np.flatnonzero(taken & ~special), rated=False))
+    by_room, special = np.ones(len(curable), np.bool_), np.zeros(len(taken), np.bool_)
+    if takeable.matter.any():
+        matter = taken & _pods_of(units, units.with_any(takeable.matter))
+        by_room = ~(curable & (_counted(view, matter) > 0))
+        special = matter & (not _matter_on_their_node(ask, demand.constraints))
     unclear = curable & (_counted(view, special) > 0)
-    usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    blocking = _blocking(ask, demand.constraints)
-    tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
+    counted, blocking = _counted(view, taken), _blocking(ask, demand.constraints)
+    tenants = tenants_on(np.flatnonzero(curable & (counted > 0)), ask, units, taken, blocking)
+    if special.any() or not _has_all(tenants, counted):
+        emptied = without(view, np.flatnonzero(taken & ~special), rated=False)
+    else:
+        emptied = _emptied(ask, tenants, taken)
+    usable = survey(replace(ask, view=emptied), demand.constraints, curable).feasible | unclear
+    if not usable[tenants.nodes].all():
+        tenants = tenants.on(usable[tenants.nodes])
     shares, rival, gangs = shares_of(units, takeable.accounts), takeable.rival, takeable.gangs
     is_same = rival is None or rival.accounts is takeable.accounts
     return Ground(
         question,
         takeable,
         tenants,
-        left=_left(emptied, units)[:, tenants.nodes],
+        left=_left(ask, tenants.nodes),
         by_room=by_room,
         is_clear=~unclear,
         shares=shares,
         their_shares=shares if rival is None or is_same else shares_of(units, rival.accounts),
         gangs=shares_of(units, gangs) if gangs is not None else None,
     )
+
+
+def _emptied(ask: Ask, tenants: Tenants, taken: Mask) -> Snapshot:
+    """The cluster without all tenants, as far as it is asked whether the demand has room there.
+
+    Their room is known. ``requested`` is right for no other nodes, and for no other resources.
+    """
+    view, requested = ask.view, ask.view.requested.copy()
+    for resource, freed in zip(asked(ask), np.add.reduce(tenants.room, axis=1), strict=True):
+        requested[resource, tenants.nodes] -= freed
+    where = np.where(taken, NOWHERE, view.where)
+    return replace(view, where=sealed(where), requested=sealed(requested), cached_scores=WhatIfScores())
+
+
+def _has_all(tenants: Tenants, counted: Ints) -> bool:
+    """Whether the tenants are all pods that may be evicted: so many, on each node."""
+    return bool(np.count_nonzero(tenants.there) == counted[tenants.nodes].sum())
 
 
 def outlook(ground: Ground) -> Outlook:
@@ -457,8 +480,7 @@ def _bounded(ground: Ground) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
     tenants, left, takeable = ground.tenants, ground.left, ground.takeable
     there, unit, units = tenants.there, tenants.units, takeable.units
-    blocks = there & tenants.blocks[tenants.table]
-    room = tenants.room[:, tenants.table] * there
+    blocks, room = tenants.blocks, tenants.room
     priority = units.priority[unit]
     guarded = np.zeros(len(units.of_pod), np.bool_)
     guarded[takeable.accounts.pods] = True
@@ -483,17 +505,14 @@ def roughly_bounded(ground: Ground) -> Candidates:
     """Bounds that hold, and are quick to have: as if a node had one tenant, which stands for all."""
     tenants, left, units = ground.tenants, ground.left, ground.takeable.units
     there, unit, size = tenants.there, tenants.units, (1, len(tenants.nodes))
-    room = tenants.room[:, tenants.table] * there
-    priority = units.priority[unit]
+    room, blocks, priority = tenants.room, tenants.blocks, units.priority[unit]
     lowest = _lowest(priority, there)
-    largest = np.maximum(room.max(axis=1, initial=0), 1)
-    blocks = there & tenants.blocks[tenants.table]
-    fewest = np.maximum((-(left // largest)).max(axis=0, initial=0), blocks.sum(axis=0))
+    fewest = np.maximum(_as_many_as_of_the_largest(left, room), blocks.sum(axis=0))
     return Candidates(
         nodes=tenants.nodes,
         priority=lowest[None],
         size=np.ones(size, np.int64),
-        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf)[None],
+        start=np.maximum.reduce(np.where(there, units.start[unit], -np.inf), axis=0, initial=-np.inf)[None],
         possible=np.ones(size, np.bool_),
         certain=np.zeros(size, np.bool_),
         fewest=fewest,
@@ -518,15 +537,26 @@ def _roughly_within_budgets(ground: Ground, fewest: Ints, room: Ints, blocks: Ma
 
 
 def _lowest(priority: Ints, there: Mask) -> Ints:
-    lowest: Ints = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    lowest: Ints = np.minimum.reduce(np.where(there, priority, OFFSET), axis=0, initial=OFFSET)
     return lowest
 
 
-def _left(ask: Ask, units: Units) -> Ints:
+def _left(ask: Ask, nodes: Ints) -> Ints:
     """[requested resource, node] what would be left if the demand came and no tenant went."""
-    base, wanted = units.view, asked(ask)
-    left: Ints = (base.allocatable - base.requested)[wanted] - base.pods.requests[wanted][:, [ask.pod]]
-    return left
+    view, wanted = ask.view, asked(ask)
+    left: Ints = view.allocatable[wanted] - view.requested[wanted]
+    left -= view.pods.requests[wanted, ask.pod][:, None]
+    return left[:, nodes]
+
+
+def _as_many_as_of_the_largest(left: Ints, room: Ints) -> Ints:
+    """[node] no fewer units have to go than if all were as large as the largest.
+
+    Quotients of integers take ten times as long. A hair is taken off, so that none is rounded up.
+    """
+    largest = np.maximum(np.maximum.reduce(room, axis=1, initial=0), 1)
+    quotients: Floats = np.maximum.reduce(-left / largest * (1 - 2**-50), axis=0, initial=0.0)
+    return np.ceil(quotients).astype(np.int64)
 
 
 def _fewest(left: Ints, room: Ints) -> Ints:
@@ -540,6 +570,6 @@ def _lowest_ceiling(left: Ints, room: Ints, priority: Ints) -> Floats:
     """[node] the lowest priority up to which all units together leave enough room, or minus infinity."""
     ceiling = np.full(left.shape[1], -np.inf)
     for slot in reversed(range(len(priority))):
-        ceiling = np.where((left < 0).any(axis=0), priority[slot], ceiling)
+        ceiling = np.where(np.minimum.reduce(left, axis=0, initial=0) < 0, priority[slot], ceiling)
         left = left + room[:, slot]
     return ceiling
