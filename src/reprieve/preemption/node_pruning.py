@@ -68,7 +68,10 @@ class Ground:
     their_shares: UnitShares  # as kube-scheduler reads budgets
     gangs: UnitShares | None  # what units are to gangs that should keep the pods they need; None: to none
 
-    def on(self, chosen: Mask) -> "Ground":
+    def on(self, chosen: Mask | None) -> "Ground":
+        """None: on all of them."""
+        if chosen is None:
+            return self
         return replace(self, tenants=self.tenants.on(chosen), left=self.left[:, chosen])
 
 
@@ -112,12 +115,14 @@ def _advance(
         heappush(heads, (head[0], number, head[1]))
 
 
-def _portions(ground: Ground) -> Iterator[tuple[Mask, Rank | None]]:
-    """Which nodes come next, and the least that a plan on any of those left can be; None: none are left."""
+def _portions(ground: Ground) -> Iterator[tuple[Mask | None, Rank | None]]:
+    """Which nodes come next, None: all of them; and the least that a plan on any of those left can be, None:
+    none are left.
+    """
     question, rows = ground.question, ground.tenants.nodes
     most = question.shortcuts.victims
     if len(rows) <= most:
-        yield np.ones(len(rows), np.bool_), None
+        yield None, None
         return
     rough = roughly_bounded(ground)
     bounds, names = lower_bounds([rough], question.policy.ranking), question.view.nodes.names
@@ -178,7 +183,7 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
     found: dict[int, list[Plan]] = {row: [] for row in rows}
     for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
         at = np.searchsorted(outcome.nodes, places)
-        is_known = np.isin(places, outcome.nodes)
+        is_known = np.append(outcome.nodes, NOWHERE)[at] == places
         gone = np.zeros(there.shape, np.bool_)
         gone[is_known] = outcome.victims[:, at[is_known]].T
         goes = gone[there].tolist()
@@ -214,7 +219,8 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
     for criterion in ranking:
         if criterion.at_least is None:
             break
-        bounds.append(np.concatenate([criterion.at_least(part) for part in parts]))
+        each = [criterion.at_least(part) for part in parts]
+        bounds.append(each[0] if len(each) == 1 else np.concatenate(each))
     return bounds
 
 
