@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -186,20 +187,20 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
         is_known = np.append(outcome.nodes, NOWHERE)[at] == places
         gone = np.zeros(there.shape, np.bool_)
         gone[is_known] = outcome.victims[:, at[is_known]].T
-        goes = gone[there].tolist()
-        for number in np.flatnonzero(is_known).tolist():
-            first, last = ends[number - 1] if number else 0, ends[number]
-            pairs = [*zip(units[first:last], goes[first:last], strict=True)]
-            ceiling = outcome.ceiling[at[number]]
+        goes, stays = gone[there].tolist(), (~gone)[there].tolist()
+        numbers, known = np.flatnonzero(is_known).tolist(), at[is_known]
+        columns = (column[known].tolist() for column in (outcome.broken, outcome.ceiling, part.starved))
+        for number, broken, ceiling, starved in zip(numbers, *columns, strict=True):
+            mine = slice(ends[number - 1] if number else 0, ends[number])
             plan = Plan(
                 domain=question.view.nodes.names[rows[number]],
                 placement=Placement((rows[number],)),
-                victims=tuple(unit for unit, is_gone in pairs if is_gone),
-                spared=tuple(unit for unit, is_gone in pairs if not is_gone),
-                broken=int(outcome.broken[at[number]]),
+                victims=tuple(compress(units[mine], goes[mine])),
+                spared=tuple(compress(units[mine], stays[mine])),
+                broken=broken,
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
-                starved=int(part.starved[at[number]]),
+                starved=starved,
             )
             found[rows[number]].append(plan)
     ranking = question.policy.ranking
@@ -219,8 +220,8 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
     for criterion in ranking:
         if criterion.at_least is None:
             break
-        each = [criterion.at_least(part) for part in parts]
-        bounds.append(each[0] if len(each) == 1 else np.concatenate(each))
+        first, *others = (criterion.at_least(part) for part in parts)
+        bounds.append(np.concatenate([first, *others]) if others else first)
     return bounds
 
 
@@ -228,12 +229,13 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
     ask, curable = Ask(view, demand.pods[0], question.profile), question.found.curable()
-    by_room, special = np.ones(len(curable), np.bool_), np.zeros(len(taken), np.bool_)
+    special, unclear = np.zeros(len(taken), np.bool_), np.zeros(len(curable), np.bool_)
+    by_room = ~unclear
     if takeable.matter.any():
         matter = taken & _pods_of(units, units.with_any(takeable.matter))
         by_room = ~(curable & (_counted(view, matter) > 0))
         special = matter & (not _matter_on_their_node(ask, demand.constraints))
-    unclear = curable & (_counted(view, special) > 0)
+        unclear = curable & (_counted(view, special) > 0)
     counted, blocking = _counted(view, taken), _blocking(ask, demand.constraints)
     tenants = tenants_on(np.flatnonzero(curable & (counted > 0)), ask, units, taken, blocking)
     if special.any() or not _has_all(tenants, counted):
@@ -280,10 +282,13 @@ def outlook(ground: Ground) -> Outlook:
     clear = _Clear.of(ground if is_clear.all() else ground.on(is_clear))
     outcomes = _outcomes(clear)
     known = clear.tenants.nodes[outcomes[0].nodes]
-    is_known = _mask(known, len(ground.by_room))[tenants.nodes]
+    if len(known) == len(tenants.nodes):
+        bounded = _NONE
+    else:
+        bounded = _bounded(ground.on(~_mask(known, len(ground.by_room))[tenants.nodes]))
     return Outlook(
         exact=tuple(map(clear.candidates, outcomes)),
-        bounded=_NONE if is_known.all() else _bounded(ground.on(~is_known)),
+        bounded=bounded,
         tenants=clear.tenants,
         outcomes=outcomes,
     )
@@ -425,7 +430,8 @@ class _Clear:
 
     def candidates(self, outcome: NodeOutcome) -> Candidates:
         units, count = self.takeable.units, outcome.victims.sum(axis=0)
-        unit = self.tenants.units[:, outcome.nodes]
+        is_everywhere = len(outcome.nodes) == len(self.tenants.nodes)
+        unit = self.tenants.units if is_everywhere else self.tenants.units[:, outcome.nodes]
         return Candidates(
             nodes=self.tenants.nodes[outcome.nodes],
             priority=units.priority[unit],

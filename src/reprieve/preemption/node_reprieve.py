@@ -23,6 +23,8 @@ class NodeOutcome:
     ceiling: Floats  # [node] see ``Plan``, or NO_CEILING
 
     def on(self, chosen: Mask) -> "NodeOutcome":
+        if chosen.all():
+            return self
         return NodeOutcome(
             self.nodes[chosen], self.victims[:, chosen], self.broken[chosen], self.ceiling[chosen]
         )

@@ -40,6 +40,11 @@ class Candidates:
     cheaper_to_delete: Ints  # [slot, node]
     starved: Ints  # [node] so many gangs have too few pods left, or more
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the victims are known: then what they cost together is no less than any part of them."""
+        return self.possible is self.certain
+
 
 Measure = Callable[[Plan], float | str]
 LowerBound = Callable[[Candidates], Ints | Floats]  # [node]
@@ -75,8 +80,8 @@ def highest_priority(plan: Plan) -> float:
 
 def _lowest_highest_priority(candidates: Candidates) -> Floats:
     certain = np.where(candidates.certain, candidates.priority, -np.inf)
-    highest: Floats = np.maximum(candidates.ceiling, certain.max(axis=0, initial=-np.inf))
-    return highest
+    highest: Floats = np.maximum.reduce(certain, axis=0, initial=-np.inf)
+    return highest if candidates.is_exact else np.maximum(candidates.ceiling, highest)
 
 
 def sum_of_priorities(plan: Plan) -> int:
@@ -86,7 +91,9 @@ def sum_of_priorities(plan: Plan) -> int:
 def _smallest_sum_of_priorities(candidates: Candidates) -> Ints:
     """That of the certain victims, or as if the fewest were single pods of the lowest priority there."""
     weights = candidates.priority + OFFSET
-    certain = (weights * candidates.size * candidates.certain).sum(axis=0)
+    certain: Ints = np.add.reduce(weights * candidates.size * candidates.certain, axis=0)
+    if candidates.is_exact:
+        return certain
     lightest = np.where(candidates.possible, weights, 2 * OFFSET).min(axis=0, initial=2 * OFFSET)
     smallest: Ints = np.maximum(certain, candidates.fewest * lightest)
     return smallest
@@ -97,8 +104,8 @@ def pods_disturbed(plan: Plan) -> int:
 
 
 def _fewest_pods(candidates: Candidates) -> Ints:
-    fewest: Ints = np.maximum((candidates.size * candidates.certain).sum(axis=0), candidates.fewest)
-    return fewest
+    certain: Ints = np.add.reduce(candidates.size * candidates.certain, axis=0)
+    return certain if candidates.is_exact else np.maximum(certain, candidates.fewest)
 
 
 def gangs_starved(plan: Plan) -> int:
@@ -138,9 +145,12 @@ def _shortest_run(candidates: Candidates) -> Floats:
     """Certain victims of the highest priority there count in any plan. If there are none, the victim that
     started last may decide; a plan without victims measures less than any other.
     """
-    highest = np.where(candidates.possible, candidates.priority, -np.inf).max(axis=0, initial=-np.inf)
+    possible = np.where(candidates.possible, candidates.priority, -np.inf)
+    highest = np.maximum.reduce(possible, axis=0, initial=-np.inf)
     decisive = candidates.certain & (candidates.priority == highest)
-    earliest = np.where(decisive, candidates.start, np.inf).min(axis=0, initial=np.inf)
+    earliest: Floats = np.minimum.reduce(np.where(decisive, candidates.start, np.inf), axis=0, initial=np.inf)
+    if candidates.is_exact:
+        return -earliest
     latest = np.where(candidates.possible, candidates.start, -np.inf).max(axis=0, initial=-np.inf)
     shortest: Floats = np.maximum(-earliest, np.where(candidates.fewest > 0, -latest, -np.inf))
     return shortest
