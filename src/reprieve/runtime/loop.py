@@ -65,7 +65,7 @@ class Loop:
                 tasks.create_task(self._watch())
                 tasks.create_task(self._consume())
         finally:
-            gc.unfreeze()
+            memory.release()
 
     async def finish(self, seconds: float) -> int:
         await self._improver.close()

@@ -15,3 +15,8 @@ def settle() -> None:
     # again, page by page: that is a fifth of its time. Once a large block was freed, glibc keeps twice as
     # much. The block itself is never touched, and takes no memory.
     bytes(_BLOCK)
+
+
+def release() -> None:
+    """Called when scheduling ends: the objects may go."""
+    gc.unfreeze()
