@@ -264,7 +264,8 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
-        weighed = make_room(context, _deferring(policy, deferral), state.settings.gangs, now)
+        known = replace(context, unplaced=found)
+        weighed = make_room(known, _deferring(policy, deferral), state.settings.gangs, now)
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
     if deferral.asked and improving is None:
