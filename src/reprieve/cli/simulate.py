@@ -111,10 +111,10 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     head = study.head
     if flags["strict"] and head.left_out:
         raise click.ClickException(f"{trace}: {len(head.left_out)} left out; the first: {head.left_out[0]}")
-    if not head.jobs:
-        raise click.ClickException(f"{trace}: no job is left to play")
     for line in left_out_lines(head):
         note(line)
+    if not head.jobs:
+        raise click.ClickException(f"{trace}: no job is left to play")
     out = Path(flags["out"])
     with _workers(flags) as workers, progress_bar("playing") as bar:
         cells = KeptCells(out / "cells", head.version, bar.show)
@@ -181,7 +181,7 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
     from reprieve.assembly.studies import StudyError, journaled_cluster, version_and_code
     from reprieve.study.setup import StudyOptions, generated_study, study_of_trace
     from reprieve.study.sources import GENERATED, generator_options
-    from reprieve.study.trace import TraceError
+    from reprieve.study.text_lines import TraceError
 
     options = StudyOptions(
         policies,

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from reprieve.study.generator import GeneratorOptions, option_names
 from reprieve.study.importers import openb, philly, swf
 from reprieve.study.importers.rows import ImportedRows
-from reprieve.study.trace import Trace, TraceError, decoded_text, read_trace
+from reprieve.study.text_lines import TraceError, csv_table, decoded_text
+from reprieve.study.trace import Trace, read_trace
 
 GENERATED = "generated"
 
@@ -23,7 +24,7 @@ def trace_in(name: str, content: bytes, mapping: Mapping[str, Mapping[str, int]]
         return read_trace(name, text)
     if swf.is_one(text):
         return swf.read(name, text)
-    rows = ImportedRows(text)
+    rows = ImportedRows(csv_table(name, text))
     if rows.columns >= frozenset(openb.COLUMNS):
         return openb.read(name, rows, mapping.get("qos", {}))
     if "arrival" not in rows.columns and philly.is_one(rows.columns):

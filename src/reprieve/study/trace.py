@@ -5,8 +5,6 @@ and, each with a default, ``name``, ``pods``, ``cpu``, ``memory``, ``gpu``, ``pr
 ``tenant``, ``budget``, ``checkpoint``, ``grace``. Other formats are read by the importers beside this.
 """
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,16 +15,13 @@ import msgspec
 
 from reprieve.model.resources import CPU, MEMORY, milli
 from reprieve.study.job import GPU, Job
+from reprieve.study.text_lines import TraceError, csv_table, numbered_lines
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?")
 _TENANT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
 _MOST_PODS = 100_000
 _FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
-
-
-class TraceError(Exception):
-    """A trace cannot be read at all, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,36 +89,32 @@ def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def decoded_text(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{name}: expected a text file in UTF-8, got other bytes at {error.start}") from None
-
-
 def _json_rows(text: str) -> Iterator[tuple[int, Fields | str]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             row = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             yield number, f"expected a JSON object, got something that cannot be read: {error}"
             continue
         yield number, row if isinstance(row, dict) else "expected a JSON object"
 
 
 def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Fields | str]]:
-    reader = csv.DictReader(io.StringIO(text), restkey="", skipinitialspace=True)
-    columns = reader.fieldnames or ()
+    table = csv_table(name, text)
+    columns = table.columns
     if "arrival" not in columns:
-        got = ", ".join(columns) or "an empty file"
-        raise TraceError(f"{name}: expected a header with the column arrival, got {got[:200]}")
-    for row in reader:
-        if "" in row:
-            yield reader.line_num, f"expected {len(columns)} columns, got more"
+        raise TraceError(f"{name}: expected a header with the column arrival, got {', '.join(columns)[:200]}")
+    for column in columns:
+        if column not in _COLUMNS:
+            yield 1, f"{column[:60]!r}: {_known_columns()}; this column is not read"
+    for number, cells in table.rows():
+        if cells is None:
+            yield number, "expected cells between commas, got quotes that do not end"
+        elif len(cells) > len(columns):
+            yield number, f"expected {len(columns)} columns, got {len(cells)}"
         else:
-            yield reader.line_num, {key: value for key, value in row.items() if value not in {None, ""}}
+            given = zip(columns, cells, strict=False)
+            yield number, {column: cell for column, cell in given if cell and column in _COLUMNS}
 
 
 def _fields(row: Fields | str) -> Fields:
@@ -144,8 +135,7 @@ class _WrongFieldError(Exception):
 def _job(row: Fields, line: int) -> Job:
     unknown = [name for name in row if name not in _COLUMNS]
     if unknown:
-        known = ", ".join(sorted(_COLUMNS))
-        raise _WrongFieldError(unknown[0][:60], f"one of the columns {known}", unknown[0])
+        raise _WrongFieldError("", f"{unknown[0][:60]}: {_known_columns()}, got {unknown[0][:60]!r}", None)
     for needed in ("arrival", "duration"):
         if needed not in row:
             raise _WrongFieldError(needed, "a number of seconds", "nothing")
@@ -155,6 +145,10 @@ def _job(row: Fields, line: int) -> Job:
     if job.gang > job.pods:
         raise _WrongFieldError("gang", f"at most the number of pods, {job.pods}", job.gang)
     return job
+
+
+def _known_columns() -> str:
+    return f"expected one of the columns {', '.join(sorted(_COLUMNS))}"
 
 
 def _seconds(name: str, value: object) -> float:

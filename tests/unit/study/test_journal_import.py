@@ -13,7 +13,7 @@ from reprieve.study.importers.journal import JournaledCluster, read
 from reprieve.study.job import Job
 from reprieve.study.job_objects import group_of, template_of
 from reprieve.study.node_pools import node
-from reprieve.study.trace import TraceError
+from reprieve.study.text_lines import TraceError
 
 T = 1_700_000_000.0
 MARK = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")

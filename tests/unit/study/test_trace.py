@@ -1,11 +1,14 @@
 """Traces: what each format says, and what is told of lines that are wrong."""
 
+import gzip
+
 import pytest
 
 from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
 from reprieve.study.job import GPU, Job
 from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
-from reprieve.study.trace import Trace, TraceError, written
+from reprieve.study.text_lines import TraceError
+from reprieve.study.trace import Trace, written
 
 
 def read(text: str, mapping: dict[str, dict[str, int]] | None = None) -> Trace:
@@ -91,7 +94,46 @@ def test_what_is_no_trace(content: bytes, sentence: str) -> None:
 
 def test_a_row_with_too_many_columns_is_named() -> None:
     trace = read("arrival,duration\n0,1\n0,1,2\n")
-    assert [str(problem) for problem in trace.problems] == ["line 3: expected 2 columns, got more"]
+    assert [str(problem) for problem in trace.problems] == ["line 3: expected 2 columns, got 3"]
+
+
+def test_a_quote_without_an_end_spoils_one_line() -> None:
+    trace = read('arrival,duration,tenant\n0,1,"a\n5,1,"b"\n9,1,c\n')
+    assert [str(one) for one in trace.problems] == [
+        "line 2: expected cells between commas, got quotes that do not end"
+    ]
+    assert [job.tenant for job in trace.jobs] == ["b", "c"]
+    philly = read('submit_time,duration,num_gpus,vc\n0,1,1,"a\n5,1,1,b\n')
+    assert [one.line for one in philly.problems] == [2]
+    assert len(philly.jobs) == 1
+
+
+def test_a_cell_that_is_far_too_long_is_named() -> None:
+    trace = read(f'arrival,duration,tenant\n0,1,"{"x" * 200_000}"\n9,1,c\n')
+    assert [one.line for one in trace.problems] == [2]
+
+
+def test_lines_are_counted_as_an_editor_counts_them() -> None:
+    trace = read('\ufeff{"arrival": 0, "duration": 1}\r\n\r\n{"name": "\x1c\u2028"}\r\n{"arrival": 1}\r\n')
+    assert [one.line for one in trace.problems] == [3, 4]
+
+
+def test_a_header_with_spaces_and_a_column_without_a_name() -> None:
+    trace = read(",arrival , duration\n0,5,1\n1,6,1\n")
+    (problem,) = trace.problems
+    assert str(problem).startswith("line 1: '': expected one of the columns arrival, budget")
+    assert str(problem).endswith("; this column is not read")
+    assert [job.arrival for job in trace.jobs] == [0.0, 1.0]
+    assert len(read("arrival , duration\n5,1\n").jobs) == 1
+    with pytest.raises(TraceError, match="t: expected each column once, got 'arrival' twice"):
+        read("arrival,duration,arrival\n5,1,6\n")
+
+
+def test_a_gzip_file() -> None:
+    content = gzip.compress(b"arrival,duration\n5,1\n")
+    assert len(trace_in("t", content, {}).jobs) == 1
+    with pytest.raises(TraceError, match="t: expected a whole gzip file, got one that cannot be unpacked"):
+        trace_in("t", content[:-9], {})
 
 
 # --- other formats -------------------------------------------------------------------------------

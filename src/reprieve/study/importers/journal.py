@@ -16,7 +16,8 @@ from reprieve.model.resources import CPU, PODS, Problems
 from reprieve.runtime.journal_lines import Entry, Observed
 from reprieve.study.importers.rows import label
 from reprieve.study.job import Job
-from reprieve.study.trace import Trace, TraceError, in_order
+from reprieve.study.text_lines import TraceError
+from reprieve.study.trace import Trace, in_order
 
 _OVER = ("Succeeded", "Failed")
 _SHORTEST, _UNKNOWN = 1.0, 3600.0

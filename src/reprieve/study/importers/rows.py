@@ -1,13 +1,12 @@
 """Rows of CSV files of other projects, and what their importers share."""
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from reprieve.study.job import Job
+from reprieve.study.text_lines import CsvTable
 from reprieve.study.trace import Trace, TraceProblem, in_order
 
 Row = Mapping[str, str]
@@ -19,38 +18,34 @@ class RowError(Exception):
 
 @dataclass(slots=True)
 class ImportedRows:
-    """``columns``: of the header, without spaces around them."""
-
-    text: str
-    columns: frozenset[str] = field(init=False)
+    table: CsvTable
     problems: list[TraceProblem] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        header = next(csv.reader(io.StringIO(self.text)), [])
-        self.columns = frozenset(name.strip() for name in header)
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(self.table.columns)
 
     def jobs(self, job_of: Callable[[Row, int], Job]) -> list[Job]:
         """Of rows that are wrong, ``problems`` tells."""
-        reader = csv.DictReader(io.StringIO(self.text), skipinitialspace=True)
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
         found = []
-        for row in reader:
+        for line, cells in self.table.rows():
             try:
-                found.append(job_of(_whole(row), reader.line_num))
+                found.append(job_of(self._row(cells), line))
             except RowError as wrong:
-                self.problems.append(TraceProblem(reader.line_num, str(wrong)))
+                self.problems.append(TraceProblem(line, str(wrong)))
         return found
+
+    def _row(self, cells: list[str] | None) -> Row:
+        if cells is None:
+            raise RowError("expected cells between commas, got quotes that do not end")
+        if len(cells) != len(self.table.columns):
+            raise RowError(f"expected {len(self.table.columns)} columns as in the header, got {len(cells)}")
+        return dict(zip(self.table.columns, cells, strict=True))
 
     def trace(
         self, name: str, jobs: Iterable[Job], invented: Iterable[str], drawn: tuple[int, ...] = ()
     ) -> Trace:
         return Trace(name, in_order(jobs), tuple(self.problems), tuple(invented), drawn)
-
-
-def _whole(row: Mapping[str | None, str | list[str] | None]) -> Row:
-    if None in row or None in row.values():
-        raise RowError("expected as many columns as the header has")
-    return {str(key): str(value) for key, value in row.items()}
 
 
 def number_in(row: Row, *columns: str) -> float:

@@ -9,6 +9,7 @@ from math import ceil
 
 from reprieve.study.importers.rows import RowError, label
 from reprieve.study.job import Job
+from reprieve.study.text_lines import numbered_lines
 from reprieve.study.trace import Trace, TraceProblem, in_order
 
 DRAWN = (0, 0, 100, 1000)
@@ -17,13 +18,13 @@ _FIELDS, _CORES_OF_A_POD = 18, 16
 
 def is_one(text: str) -> bool:
     """A comment, or a line of 18 numbers."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for _, line in numbered_lines(text)), "")
     return first.lstrip().startswith(";") or len(first.split()) == _FIELDS
 
 
 def read(name: str, text: str) -> Trace:
     jobs, problems = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in numbered_lines(text):
         content = line.partition(";")[0].split()
         if not content:
             continue
