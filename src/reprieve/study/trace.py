@@ -20,8 +20,8 @@ from reprieve.study.text_lines import TraceError, csv_table, numbered_lines
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?")
 _TENANT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
-_MOST_PODS = 100_000
-_FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
+MOST_PODS = 100_000
+FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _known_columns() -> str:
 def _seconds(name: str, value: object) -> float:
     """At least 0."""
     found = _number(value)
-    if found is None or not 0 <= found <= _FARTHEST:
+    if found is None or not 0 <= found <= FARTHEST:
         raise _WrongFieldError(name, "a number of seconds, at least 0", value)
     return found
 
@@ -213,15 +213,15 @@ _COLUMNS: Mapping[str, Callable[[str, object], object]] = {
     "arrival": _seconds,
     "duration": _positive,
     "name": _matching(_NAME, "lower-case letters, digits, - and ."),
-    "pods": _whole(1, _MOST_PODS),
+    "pods": _whole(1, MOST_PODS),
     "cpu": _amount,
     "memory": _amount,
     "gpu": _amount,
     "priority": _whole(-(2**31), 1_000_000_000),
-    "gang": _whole(0, _MOST_PODS),
+    "gang": _whole(0, MOST_PODS),
     "whole": _flag,
     "tenant": _matching(_TENANT, "lower-case letters, digits and -"),
-    "budget": _whole(0, _MOST_PODS),
+    "budget": _whole(0, MOST_PODS),
     "checkpoint": _seconds,
     "grace": _seconds,
 }

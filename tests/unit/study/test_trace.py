@@ -8,7 +8,7 @@ from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn
 from reprieve.study.job import GPU, Job
 from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
 from reprieve.study.text_lines import TraceError
-from reprieve.study.trace import Trace, written
+from reprieve.study.trace import FARTHEST, Trace, written
 
 
 def read(text: str, mapping: dict[str, dict[str, int]] | None = None) -> Trace:
@@ -164,6 +164,48 @@ def test_philly() -> None:
     assert trace.priorities_from_seed
     assert any("priorities" in text for text in trace.invented)
     assert [str(one) for one in trace.problems] == ["line 3: GPUs: expected at least 1, got 0"]
+
+
+def test_philly_as_its_file_is() -> None:
+    """Dates in any order; the columns are those of sia-simulator/traces/philly.csv."""
+    trace = read(
+        "timestamp,duration,num_gpus,gpu_time,cluster\n"
+        "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
+        "2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n"
+        "2017-10-09 08:13:03+02:00,0.0,1,0,6214e9\n"
+        "2017-10-09T06:13:04Z,5.0,1,0,6214e9\n"
+        "yesterday,5.0,1,0,6214e9\n"
+    )
+    assert [(job.arrival, job.duration, job.pods, job.tenant) for job in trace.jobs] == [
+        (0.0, 2951.0, 2, "6214e9"),
+        (1.0, 5.0, 1, "6214e9"),
+        (2932.0, 66.0, 1, "11cb48"),
+    ]
+    assert [str(one) for one in trace.problems] == [
+        "line 4: duration: expected more than 0 seconds, got '0.0'",
+        "line 6: timestamp: expected a number from 0 to 3153600000, got 'yesterday'",
+    ]
+
+
+SWF = "1 100 5 3600 32 -1 1024 32 -1 -1 1 7 1 1 1 1 -1 -1"
+FORMATS = {
+    "openb": (f"{OPENB}\n", "p0,12000,16384,1,1000,,LS,Running,100,400", ","),
+    "philly": ("submit_time,duration,num_gpu\n", "50,600,16", ","),
+    "swf": ("; Version: 2.2\n", SWF, " "),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf", "1e308", "99999999999999999999", "-1", "0", "much"])
+def test_odd_numbers_never_become_jobs_without_an_end(kind: str, odd: str) -> None:
+    header, line, sign = FORMATS[kind]
+    for place in range(len(line.split(sign))):
+        cells = line.split(sign)
+        cells[place] = odd
+        for job in read(f"{header}{line}\n{sign.join(cells)}\n").jobs:
+            assert 0 <= job.arrival <= FARTHEST
+            assert 0 < job.duration <= FARTHEST
+            assert 0 < job.pods <= 100_000
 
 
 def test_the_standard_workload_format() -> None:

@@ -6,7 +6,7 @@ Columns that are read: name, cpu_milli, memory_mib, num_gpu, gpu_milli, qos, cre
 from collections.abc import Mapping
 from math import ceil
 
-from reprieve.study.importers.rows import ImportedRows, RowError, number_in
+from reprieve.study.importers.rows import ImportedRows, RowError, number_in, seconds_in
 from reprieve.study.job import GPU, Job
 from reprieve.study.trace import Trace
 
@@ -27,9 +27,9 @@ def read(name: str, rows: ImportedRows, priorities: Mapping[str, int]) -> Trace:
 
 
 def _job(row: Mapping[str, str], line: int, priorities: Mapping[str, int]) -> Job:
-    begin, end = number_in(row, "creation_time"), number_in(row, "deletion_time")
+    begin, end = seconds_in(row, "creation_time"), seconds_in(row, "deletion_time")
     if end <= begin:
-        raise RowError(f"deletion_time: expected more than creation_time, {begin:g}, got {end:g}")
+        raise RowError(f"deletion_time: expected more than creation_time, {begin:.15g}, got {end:.15g}")
     qos = row["qos"]
     if qos not in priorities:
         raise RowError(f"qos: expected one of {', '.join(priorities)}, got {qos[:60]!r}; see --map qos=…")

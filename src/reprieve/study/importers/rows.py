@@ -4,12 +4,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from reprieve.study.job import Job
 from reprieve.study.text_lines import CsvTable
-from reprieve.study.trace import Trace, TraceProblem, in_order
+from reprieve.study.trace import FARTHEST, Trace, TraceProblem, in_order
 
 Row = Mapping[str, str]
+_MOST = 1e12  # of any resource; more has another unit
 
 
 class RowError(Exception):
@@ -48,16 +50,37 @@ class ImportedRows:
         return Trace(name, in_order(jobs), tuple(self.problems), tuple(invented), drawn)
 
 
-def number_in(row: Row, *columns: str) -> float:
+def number_in(row: Row, *columns: str, most: float = _MOST) -> float:
     """Of the first of these columns that there is; at least 0."""
     column = next((column for column in columns if column in row), columns[0])
-    text = row.get(column, "")
+    return number_of(column, row.get(column, ""), most)
+
+
+def number_of(name: str, text: str, most: float = _MOST) -> float:
     try:
         found = float(text)
     except ValueError:
         found = math.nan
-    if not (math.isfinite(found) and found >= 0):
-        raise RowError(f"{column}: expected a number, at least 0, got {text[:60]!r}")
+    if not 0 <= found <= most:
+        raise RowError(f"{name}: expected a number from 0 to {most:.0f}, got {text[:60]!r}")
+    return found
+
+
+def seconds_in(row: Row, *columns: str) -> float:
+    """Of a column of seconds, or of dates: those without a time zone are in UTC."""
+    column = next((column for column in columns if column in row), columns[0])
+    text = row.get(column, "")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return number_of(column, text, FARTHEST)
+    return number_of(column, str((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()))
+
+
+def duration_in(row: Row, column: str) -> float:
+    found = number_in(row, column, most=FARTHEST)
+    if not found:
+        raise RowError(f"{column}: expected more than 0 seconds, got {row[column][:60]!r}")
     return found
 
 

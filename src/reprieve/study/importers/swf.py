@@ -4,16 +4,18 @@ Read are the submit time (2), the run time (4), the processors (5, or 8 as asked
 or 10 as asked, in KB) and the user (12).
 """
 
+import math
 from collections.abc import Iterator
 from math import ceil
 
 from reprieve.study.importers.rows import RowError, label
 from reprieve.study.job import Job
 from reprieve.study.text_lines import numbered_lines
-from reprieve.study.trace import Trace, TraceProblem, in_order
+from reprieve.study.trace import FARTHEST, MOST_PODS, Trace, TraceProblem, in_order
 
 DRAWN = (0, 0, 100, 1000)
 _FIELDS, _CORES_OF_A_POD = 18, 16
+_MOST = FARTHEST  # in whatever unit
 
 
 def is_one(text: str) -> bool:
@@ -32,19 +34,21 @@ def read(name: str, text: str) -> Trace:
             jobs.append(_job(content, number))
         except RowError as wrong:
             problems.append(TraceProblem(number, str(wrong)))
-    invented = (f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",)
+    invented = (
+        f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",
+        f"a job of more than {_CORES_OF_A_POD} processors is a gang of pods of up to {_CORES_OF_A_POD}",
+    )
     return Trace(name, in_order(jobs), tuple(problems), invented, DRAWN)
 
 
 def _job(content: list[str], line: int) -> Job:
     if len(content) != _FIELDS:
         raise RowError(f"expected {_FIELDS} numbers, got {len(content)}")
-    try:
-        values = [float(word) for word in content]
-    except ValueError:
-        raise RowError(f"expected {_FIELDS} numbers, got other text") from None
+    values = [_number(word) for word in content]
     submitted, runs = values[1], values[3]
     cores = next(_known(values[4], values[7]), 0.0)
+    if cores > MOST_PODS * _CORES_OF_A_POD:
+        raise RowError(f"expected at most {MOST_PODS * _CORES_OF_A_POD} processors, got {cores:.0f}")
     if submitted < 0 or runs <= 0 or cores < 1:
         raise RowError("expected a submit time, a run time and processors, got a job that did not run")
     pods = ceil(cores / _CORES_OF_A_POD)
@@ -60,6 +64,16 @@ def _job(content: list[str], line: int) -> Job:
         requests=(("cpu", str(each)), *memory),
         tenant=label(f"user-{values[11]:.0f}" if values[11] >= 0 else ""),
     )
+
+
+def _number(word: str) -> float:
+    try:
+        found = float(word)
+    except ValueError:
+        found = math.nan
+    if not abs(found) <= _MOST:
+        raise RowError(f"expected {_FIELDS} numbers, got {word[:60]!r}")
+    return found
 
 
 def _known(*values: float) -> Iterator[float]:
