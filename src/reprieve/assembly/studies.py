@@ -29,6 +29,9 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.study.cell import CellKey, StudiedPolicy, cell_key, play
 from reprieve.study.importers import journal as journal_importer
 from reprieve.study.measures import Measured
+from reprieve.study.node_pools import with_known_gpus
+from reprieve.study.sources import openb_nodes
+from reprieve.study.text_lines import TraceError
 
 _SUFFIX = ".json"
 _PLAYED_BY = ("model", "placement", "preemption", "scheduler", "config", "study")
@@ -165,15 +168,23 @@ def journaled_cluster(directory: Path) -> journal_importer.JournaledCluster:
 
 
 def nodes_in(path: Path) -> tuple[Node, ...]:
-    """The Nodes of a file: a list of kubectl, documents, or a snapshot."""
+    """The Nodes of a file: a list of kubectl, documents, a snapshot, or openb's CSV."""
     try:
-        found = parse_objects(path.read_bytes(), str(path))
+        content = path.read_bytes()
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    try:
+        of_openb = openb_nodes(str(path), content)
+    except TraceError as error:
+        raise StudyError(str(error)) from error
+    if of_openb:
+        return of_openb
+    found = parse_objects(content, str(path))
     if found.problems:
-        raise StudyError("; ".join(found.problems))
+        more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+        raise StudyError(f"{found.problems[0]}{more}")
     seen = decoded(consistent(ClusterObjects(found.objects, 0.0))).seen
-    nodes = tuple(one.object for one in seen if isinstance(one.object, Node))
+    nodes = tuple(with_known_gpus(one.object) for one in seen if isinstance(one.object, Node))
     if not nodes:
         raise StudyError(f"{path}: expected one or more Nodes, got none")
     return nodes

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reprieve.model.objects import Node
 from reprieve.study.generator import GeneratorOptions, option_names
 from reprieve.study.importers import openb, philly, swf
 from reprieve.study.importers.rows import ImportedRows
@@ -29,7 +30,32 @@ def trace_in(name: str, content: bytes, mapping: Mapping[str, Mapping[str, int]]
         return openb.read(name, rows, mapping.get("qos", {}))
     if "arrival" not in rows.columns and philly.is_one(rows.columns):
         return philly.read(name, rows)
+    if "arrival" not in rows.columns:
+        raise TraceError(f"{name}: {_no_trace(rows)}")
     return read_trace(name, text)
+
+
+def _no_trace(rows: ImportedRows) -> str:
+    """What a CSV file without arrivals lacks."""
+    got = ", ".join(rows.table.columns)[:200]
+    if rows.columns >= frozenset(openb.NODE_COLUMNS):
+        return f"expected jobs, got the nodes of openb, which --nodes reads: {got}"
+    if rows.columns >= frozenset(openb.COLUMNS[:4]):
+        missing = [column for column in openb.COLUMNS if column not in rows.columns]
+        return f"expected pods of openb with the columns {', '.join(missing)}, got {got}"
+    if any(column in rows.columns for column in philly.ARRIVALS):
+        return (
+            f"expected arrivals with the columns duration and {philly.GPUS[0]}, as Philly has them, got {got}"
+        )
+    return f"expected a header with the column arrival, got {got}"
+
+
+def openb_nodes(name: str, content: bytes) -> tuple[Node, ...]:
+    """None of them if it is no CSV file of openb's nodes. Raises TraceError."""
+    if not content.lstrip(b'\xef\xbb\xbf"').startswith(openb.NODE_COLUMNS[0].encode()):
+        return ()
+    rows = ImportedRows(csv_table(name, decoded_text(name, content)))
+    return openb.nodes(name, rows) if rows.columns >= frozenset(openb.NODE_COLUMNS) else ()
 
 
 def parse_mapping(text: str) -> tuple[str, dict[str, int]]:

@@ -1,9 +1,11 @@
 """Traces: what each format says, and what is told of lines that are wrong."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
+from reprieve.assembly.studies import StudyError, nodes_in
 from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
 from reprieve.study.job import GPU, Job
 from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
@@ -156,6 +158,66 @@ def test_openb() -> None:
     assert not any("qos" in text for text in mapped.invented)
 
 
+def test_openb_as_its_file_is() -> None:
+    trace = read(
+        f"{OPENB},scheduled_time\n"
+        "p0,12000,16384,1,460,T4|V100M16,LS,Running,10001018,12902960,10001028\n"
+        "p1,8000,30517,1,1000,,BE,Pending,12774042,12774043,\n"
+        "p2,8000,30517,1,230,,BE,Pending,12774042,12774042,\n"
+    )
+    assert [job.duration for job in trace.jobs] == [12902960 - 10001028, 1.0]
+    assert trace.invented[1:] == (
+        "1 pods were never scheduled: they run for as long as they waited",
+        "1 pods request a share of a GPU, which counts as a whole one",
+        "1 pods name models of GPUs (gpu_spec), which is not taken over",
+    )
+    assert [str(one) for one in trace.problems] == [
+        "line 4: deletion_time: expected more than creation_time, 12774042, got 12774042"
+    ]
+
+
+def test_nodes_of_openb(tmp_path: Path) -> None:
+    """As CSV, and as its YAML, in which GPUs have another name."""
+    header = "sn,cpu_milli,memory_mib,gpu,model\n"
+    path = tmp_path / "nodes"
+    path.write_text(f"{header}n0,32000,262144,0,\nn1,96000,393216,8,G2\n")
+    plain, gpus = nodes_in(path)
+    assert GPU not in plain.status.allocatable
+    assert gpus.status.allocatable == {"cpu": "96000m", "memory": "393216Mi", "pods": "1001", GPU: "8"}
+    assert gpus.metadata.labels["alibabacloud.com/gpu-card-model"] == "G2"
+    path.write_text(f"{header}n0,32000,262144,0,\nn1,many,393216,8,G2\n")
+    with pytest.raises(StudyError, match="nodes: line 3: cpu_milli: expected a number from 0 to"):
+        nodes_in(path)
+    path.write_text(f"{header}n0,1,1,0,\nn0,1,1,0,\n")
+    with pytest.raises(StudyError, match="nodes: expected a name for each node, got one twice"):
+        nodes_in(path)
+    path.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+        "status: {allocatable: {alibabacloud.com/gpu-count: '2', cpu: 64000m}}\n"
+    )
+    (one,) = nodes_in(path)
+    assert one.status.allocatable[GPU] == "2"
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("sn,cpu_milli,memory_mib,gpu,model", "expected jobs, got the nodes of openb, which --nodes reads"),
+        (
+            "name,cpu_milli,memory_mib,num_gpu,gpu_milli",
+            "expected pods of openb with the columns qos, creation_time, deletion_time, got name, cpu_milli",
+        ),
+        (
+            "name,time,application,num_replicas,batch_size",
+            "expected arrivals with the columns duration and num_gpus, as Philly has them, got name, time",
+        ),
+    ],
+)
+def test_files_of_the_same_projects_that_are_no_traces(header: str, sentence: str) -> None:
+    with pytest.raises(TraceError, match=sentence):
+        read(f"{header}\na,1,2,3,4\n")
+
+
 def test_philly() -> None:
     trace = read("jobid,vc,submit_time,duration,num_gpu\na,VC One,50,600,16\nb,,60,60,0\n")
     (job,) = trace.jobs
@@ -183,7 +245,7 @@ def test_philly_as_its_file_is() -> None:
     ]
     assert [str(one) for one in trace.problems] == [
         "line 4: duration: expected more than 0 seconds, got '0.0'",
-        "line 6: timestamp: expected a number from 0 to 3153600000, got 'yesterday'",
+        "line 6: timestamp: expected a number of seconds or a date, got 'yesterday'",
     ]
 
 

@@ -22,7 +22,7 @@ def is_one(columns: frozenset[str]) -> bool:
 
 
 def read(name: str, rows: ImportedRows) -> Trace:
-    found = rows.jobs(_job)
+    found = rows.read(_job)
     invented = (
         f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",
         "cpu and memory are 8 cores and 32 GiB a GPU",

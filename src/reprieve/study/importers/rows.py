@@ -1,16 +1,17 @@
 """Rows of CSV files of other projects, and what their importers share."""
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from reprieve.study.job import Job
 from reprieve.study.text_lines import CsvTable
 from reprieve.study.trace import FARTHEST, Trace, TraceProblem, in_order
 
 Row = Mapping[str, str]
+Made = TypeVar("Made")
 _MOST = 1e12  # of any resource; more has another unit
 
 
@@ -27,12 +28,12 @@ class ImportedRows:
     def columns(self) -> frozenset[str]:
         return frozenset(self.table.columns)
 
-    def jobs(self, job_of: Callable[[Row, int], Job]) -> list[Job]:
+    def read(self, made_of: Callable[[Row, int], Made]) -> list[Made]:
         """Of rows that are wrong, ``problems`` tells."""
         found = []
         for line, cells in self.table.rows():
             try:
-                found.append(job_of(self._row(cells), line))
+                found.append(made_of(self._row(cells), line))
             except RowError as wrong:
                 self.problems.append(TraceProblem(line, str(wrong)))
         return found
@@ -57,24 +58,30 @@ def number_in(row: Row, *columns: str, most: float = _MOST) -> float:
 
 
 def number_of(name: str, text: str, most: float = _MOST) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 <= found <= most:
+    found = _number(text)
+    if found is None or not 0 <= found <= most:
         raise RowError(f"{name}: expected a number from 0 to {most:.0f}, got {text[:60]!r}")
     return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def seconds_in(row: Row, *columns: str) -> float:
     """Of a column of seconds, or of dates: those without a time zone are in UTC."""
     column = next((column for column in columns if column in row), columns[0])
     text = row.get(column, "")
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return number_of(column, text, FARTHEST)
-    return number_of(column, str((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()))
+    if _number(text) is None:  # first: 10001018 is a date, too
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise RowError(f"{column}: expected a number of seconds or a date, got {text[:60]!r}") from None
+        text = str((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return number_of(column, text, FARTHEST)
 
 
 def duration_in(row: Row, column: str) -> float:
