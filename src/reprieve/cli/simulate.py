@@ -196,8 +196,10 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
         if source.partition(":")[0] == GENERATED and not Path(source).exists():
             generator = generator_options(source)
             nodes = _nodes(flags["nodes"] or f"gpu8x{generator.nodes}")
+            _expect_no_mapping(flags["mapped"], "a trace that is made up")
             return generated_study(source, generator, nodes, options)
         if Path(source).is_dir():
+            _expect_no_mapping(flags["mapped"], "a journal")
             journaled = journaled_cluster(Path(source))
             nodes = _nodes(flags["nodes"]) if flags["nodes"] else journaled.nodes
             return study_of_trace(journaled.trace, nodes, options)
@@ -207,11 +209,18 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
     return study_of_trace(trace, _nodes(flags["nodes"] or _USUAL_NODES), options)
 
 
+def _expect_no_mapping(mapped: tuple[str, ...], got: str) -> None:
+    if mapped:
+        raise click.BadParameter(
+            f"expected a trace with columns, got {got}, which has priorities", param_hint="--map"
+        )
+
+
 def _trace(source: str, mapped: tuple[str, ...]) -> "Trace":
-    from reprieve.study.sources import MappingError, parse_mapping, trace_in
+    from reprieve.study.sources import MappingError, parse_mappings, trace_in
 
     try:
-        mapping = dict(map(parse_mapping, mapped))
+        mapping = parse_mappings(mapped)
     except MappingError as error:
         raise click.BadParameter(str(error), param_hint="--map") from error
     try:

@@ -1,38 +1,45 @@
 """Which format does a trace have? That of the first importer which knows its beginning."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 
 from reprieve.model.objects import Node
 from reprieve.study.generator import GeneratorOptions, option_names
 from reprieve.study.importers import openb, philly, swf
 from reprieve.study.importers.rows import ImportedRows
 from reprieve.study.text_lines import TraceError, csv_table, decoded_text
-from reprieve.study.trace import Trace, read_trace
+from reprieve.study.trace import HIGHEST_PRIORITY, LOWEST_PRIORITY, PriorityMapping, Trace, read_trace
 
 GENERATED = "generated"
+
+
+_INTEGER = re.compile(r"-?[0-9]{1,12}")
+_EXPECTED_MAPPING = "expected COLUMN=VALUE:PRIORITY,…, as in qos=LS:1000,BE:0"
 
 
 class MappingError(ValueError):
     """A mapping that cannot be used, as a sentence."""
 
 
-def trace_in(name: str, content: bytes, mapping: Mapping[str, Mapping[str, int]]) -> Trace:
-    """``mapping``: for a column, which priority each of its values stands for. Raises TraceError."""
+def trace_in(name: str, content: bytes, mapping: PriorityMapping | None = None) -> Trace:
+    """Raises TraceError."""
     text = decoded_text(name, content)
     if not text.strip():
         raise TraceError(f"{name}: expected a job on each line, got an empty file")
     if text.lstrip().startswith("{"):
-        return read_trace(name, text)
+        return read_trace(name, text, mapping)
     if swf.is_one(text):
-        return swf.read(name, text)
-    rows = ImportedRows(csv_table(name, text))
+        return swf.read(name, text, mapping)
+    rows = ImportedRows(csv_table(name, text), mapping)
+    if mapping is not None and "arrival" not in rows.columns and mapping.column not in rows.columns:
+        raise TraceError(f"{name}: {mapping.expected(rows.table.columns)}")
     if rows.columns >= frozenset(openb.COLUMNS):
-        return openb.read(name, rows, mapping.get("qos", {}))
+        return openb.read(name, rows)
     if "arrival" not in rows.columns and philly.is_one(rows.columns):
         return philly.read(name, rows)
     if "arrival" not in rows.columns:
         raise TraceError(f"{name}: {_no_trace(rows)}")
-    return read_trace(name, text)
+    return read_trace(name, text, mapping)
 
 
 def _no_trace(rows: ImportedRows) -> str:
@@ -58,16 +65,35 @@ def openb_nodes(name: str, content: bytes) -> tuple[Node, ...]:
     return openb.nodes(name, rows) if rows.columns >= frozenset(openb.NODE_COLUMNS) else ()
 
 
-def parse_mapping(text: str) -> tuple[str, dict[str, int]]:
-    """``qos=LS:1000,BE:0``."""
-    column, sign, values = text.partition("=")
-    found: dict[str, int] = {}
-    for part in values.split(","):
-        value, colon, number = part.rpartition(":")
-        if not (sign and column and value and colon and number.lstrip("-").isdigit()):
-            raise MappingError(f"expected COLUMN=VALUE:PRIORITY,…, as in qos=LS:1000,BE:0, got {text!r}")
-        found[value] = int(number)
-    return column, found
+def parse_mappings(texts: Sequence[str]) -> PriorityMapping | None:
+    """``qos=LS:1000,BE:0``; several for the same column are one."""
+    columns: list[str] = []
+    priorities: dict[str, int] = {}
+    for text in texts:
+        column, sign, values = text.partition("=")
+        if not (sign and column):
+            raise MappingError(f"{_EXPECTED_MAPPING}, got {text!r}")
+        columns.append(column)
+        for part in values.split(","):
+            value, priority = _mapped_value(part, text)
+            if priorities.setdefault(value, priority) != priority:
+                raise MappingError(
+                    f"expected one priority for {value}, got {priorities[value]} and {priority}"
+                )
+    if len(set(columns)) > 1:
+        raise MappingError(f"expected one column, got {' and '.join(dict.fromkeys(columns))}")
+    return PriorityMapping(columns[0], priorities) if columns else None
+
+
+def _mapped_value(part: str, text: str) -> tuple[str, int]:
+    value, _, number = part.rpartition(":")
+    if not value or not _INTEGER.fullmatch(number):
+        raise MappingError(f"{_EXPECTED_MAPPING}, got {text!r}")
+    if not LOWEST_PRIORITY <= int(number) <= HIGHEST_PRIORITY:
+        raise MappingError(
+            f"{value}: expected a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}, got {number}"
+        )
+    return value, int(number)
 
 
 def generator_options(text: str) -> GeneratorOptions:

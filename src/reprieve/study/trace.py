@@ -21,6 +21,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?")
 _TENANT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
 MOST_PODS = 100_000
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -(2**31), 1_000_000_000
 FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
 
 
@@ -57,8 +58,30 @@ class Trace:
 Fields = Mapping[str, object]
 
 
-def read_trace(name: str, text: str) -> Trace:
-    """Raises TraceError if it is no trace."""
+@dataclass(frozen=True, slots=True)
+class PriorityMapping:
+    """Which priority each value of a column stands for."""
+
+    column: str
+    priorities: Mapping[str, int]
+
+    def priority(self, value: str) -> int | None:
+        return self.priorities.get(value)
+
+    def wrong(self, value: str) -> str:
+        """What is wrong with a value that is not in it."""
+        known = ", ".join(self.priorities)
+        return f"{self.column}: expected one of {known}, as --map says, got {value[:60]!r}"
+
+    def expected(self, columns: Iterable[str]) -> str:
+        """What is wrong with it, for a trace with other columns."""
+        return f"--map: expected one of the columns {', '.join(columns)[:200]}, got {self.column!r}"
+
+
+def read_trace(name: str, text: str, mapping: PriorityMapping | None = None) -> Trace:
+    """Raises TraceError if it is no trace, or the mapping is for a column that it cannot have."""
+    if mapping is not None and mapping.column not in _COLUMNS:
+        raise TraceError(f"{name}: {mapping.expected(sorted(_COLUMNS))}")
     first = text.lstrip()[:1]
     rows = _json_rows(text) if first == "{" else _csv_rows(name, text)
     jobs: list[Job] = []
@@ -66,7 +89,7 @@ def read_trace(name: str, text: str) -> Trace:
     names = set[str]()
     for line, row in rows:
         try:
-            job = _job(_fields(row), line)
+            job = _with_priority(_job(_fields(row), line), _fields(row), mapping)
             if job.name in names:
                 raise _WrongFieldError("name", "a name that no other job has", job.name)
         except _WrongFieldError as wrong:
@@ -147,6 +170,16 @@ def _job(row: Fields, line: int) -> Job:
     return job
 
 
+def _with_priority(job: Job, row: Fields, mapping: PriorityMapping | None) -> Job:
+    if mapping is None:
+        return job
+    value = str(row.get(mapping.column, ""))
+    priority = mapping.priority(value)
+    if priority is None:
+        raise _WrongFieldError("", mapping.wrong(value), None)
+    return replace(job, priority=priority)
+
+
 def _known_columns() -> str:
     return f"expected one of the columns {', '.join(sorted(_COLUMNS))}"
 
@@ -217,7 +250,7 @@ _COLUMNS: Mapping[str, Callable[[str, object], object]] = {
     "cpu": _amount,
     "memory": _amount,
     "gpu": _amount,
-    "priority": _whole(-(2**31), 1_000_000_000),
+    "priority": _whole(LOWEST_PRIORITY, HIGHEST_PRIORITY),
     "gang": _whole(0, MOST_PODS),
     "whole": _flag,
     "tenant": _matching(_TENANT, "lower-case letters, digits and -"),

@@ -61,6 +61,7 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         (("--window", "9d..2d"), 2, "--window: expected BEGIN..END, as in 2d..9d or 0..3600, got '9d..2d'"),
         (("--window", "5d..6d"), 1, "no job is left to play"),
         (("--map", "qos"), 2, "--map: expected COLUMN=VALUE:PRIORITY"),
+        (("--map", "qos=LS:1000"), 1, "--map: expected one of the columns arrival, budget, "),
         (("--out", "/dev/null/x"), 1, "--out /dev/null/x"),
         (("--seeds", "0"), 2, "--seeds: expected a number in the range"),
         (

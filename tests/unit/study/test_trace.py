@@ -8,13 +8,13 @@ import pytest
 from reprieve.assembly.studies import StudyError, nodes_in
 from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
 from reprieve.study.job import GPU, Job
-from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
+from reprieve.study.sources import MappingError, generator_options, parse_mappings, trace_in
 from reprieve.study.text_lines import TraceError
-from reprieve.study.trace import FARTHEST, Trace, written
+from reprieve.study.trace import FARTHEST, PriorityMapping, Trace, written
 
 
-def read(text: str, mapping: dict[str, dict[str, int]] | None = None) -> Trace:
-    return trace_in("t", text.encode(), mapping or {})
+def read(text: str, *mapped: str) -> Trace:
+    return trace_in("t", text.encode(), parse_mappings(mapped))
 
 
 def test_json_lines() -> None:
@@ -90,7 +90,7 @@ def test_a_wrong_line_is_left_out_and_named(line: str, sentence: str) -> None:
 )
 def test_what_is_no_trace(content: bytes, sentence: str) -> None:
     with pytest.raises(TraceError) as error:
-        trace_in("t", content, {})
+        trace_in("t", content)
     assert str(error.value) == sentence
 
 
@@ -133,9 +133,9 @@ def test_a_header_with_spaces_and_a_column_without_a_name() -> None:
 
 def test_a_gzip_file() -> None:
     content = gzip.compress(b"arrival,duration\n5,1\n")
-    assert len(trace_in("t", content, {}).jobs) == 1
+    assert len(trace_in("t", content).jobs) == 1
     with pytest.raises(TraceError, match="t: expected a whole gzip file, got one that cannot be unpacked"):
-        trace_in("t", content[:-9], {})
+        trace_in("t", content[:-9])
 
 
 # --- other formats -------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_openb() -> None:
         "line 3: deletion_time: expected more than creation_time, 150, got 140"
     ]
     assert any("qos" in text for text in trace.invented)
-    mapped = read(text, {"qos": {"LS": 7, "BE": 1}})
+    mapped = read(text, "qos=LS:7,BE:1")
     assert mapped.jobs[0].priority == 7
     assert not any("qos" in text for text in mapped.invented)
 
@@ -280,14 +280,62 @@ def test_the_standard_workload_format() -> None:
 
 
 def test_mappings_and_generators() -> None:
-    assert parse_mapping("qos=LS:1000,BE:0") == ("qos", {"LS": 1000, "BE": 0})
-    with pytest.raises(MappingError, match="expected COLUMN=VALUE:PRIORITY"):
-        parse_mapping("qos")
+    assert parse_mappings(["qos=LS:1000", "qos=BE:-1"]) == PriorityMapping("qos", {"LS": 1000, "BE": -1})
+    assert parse_mappings([]) is None
     assert generator_options("generated:days=2,nodes=5").nodes == 5
     with pytest.raises(TraceError, match="expected some of days, nodes"):
         generator_options("generated:speed=2")
     with pytest.raises(TraceError, match="days: expected a number more than 0, got '-1'"):
         generator_options("generated:days=-1")
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (["qos"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:--5"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:²"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:99999999999"], "A: expected a priority from -2147483648 to 1000000000, got 99999999999"),
+        (["qos=A:1,A:2"], "expected one priority for A, got 1 and 2"),
+        (["qos=A:1", "user=A:1"], "expected one column, got qos and user"),
+    ],
+)
+def test_mappings_with_mistakes(texts: list[str], sentence: str) -> None:
+    with pytest.raises(MappingError, match=sentence):
+        parse_mappings(texts)
+
+
+PHILLY = "timestamp,duration,num_gpus,cluster\n5,10,1,a\n6,10,1,b\n7,10,1,c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "mapped", "wrong"),
+    [
+        (PHILLY, "cluster=a:7,b:-2", "cluster: expected one of a, b, as --map says, got 'c'"),
+        (
+            f"{SWF}\n{SWF.replace(' 7 ', ' 8 ')}\n{SWF.replace(' 7 ', ' 9 ')}\n",
+            "user=7:7,8:-2",
+            "user: expected",
+        ),
+        (
+            f"{OPENB}\np,1,1,0,0,,LS,Failed,1,2\np,1,1,0,0,,LS,Running,2,3\np,1,1,0,0,,LS,Pending,3,4\n",
+            "pod_phase=Failed:7,Running:-2",
+            "pod_phase: expected one of Failed, Running",
+        ),
+        ("arrival,duration,tenant\n0,1,a\n1,1,b\n2,1,\n", "tenant=a:7,b:-2", "tenant: expected one of a, b"),
+    ],
+)
+def test_every_format_takes_priorities_from_a_column(text: str, mapped: str, wrong: str) -> None:
+    """A mapping that is not used would be printed in the report all the same."""
+    trace = read(text, mapped)
+    assert [job.priority for job in trace.jobs] == [7, -2]
+    assert not trace.priorities_from_seed
+    assert not any("priorities" in one for one in trace.invented)
+    (problem,) = trace.problems
+    assert wrong in str(problem)
+    with pytest.raises(TraceError, match=r"t: --map: expected one of the columns .*, got 'qoz'"):
+        read(text, "qoz=a:7")
 
 
 # --- arrivals ------------------------------------------------------------------------------------

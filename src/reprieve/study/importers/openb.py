@@ -4,8 +4,8 @@ Columns of pods that are read: name, cpu_milli, memory_mib, num_gpu, gpu_spec, q
 deletion_time, and, if there is one, scheduled_time; of nodes: sn, cpu_milli, memory_mib, gpu, model.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 
 from reprieve.model.objects import Node
@@ -22,13 +22,23 @@ _MODEL = "alibabacloud.com/gpu-card-model"
 _PODS_OF_A_NODE = "1001"  # as its YAML files have it
 
 
-def read(name: str, rows: ImportedRows, priorities: Mapping[str, int]) -> Trace:
-    """``priorities``: by QoS class; empty: those of this module."""
-    pods = _Pods(priorities or PRIORITIES)
-    found = rows.read(pods.job)
+def read(name: str, rows: ImportedRows) -> Trace:
+    """Priorities follow from the QoS class, if no mapping is given."""
+    pods = _Pods()
+    found = rows.read(lambda row, line: pods.job(row, line, _priority(rows, row)))
     shown = ", ".join(f"{qos} {priority}" for qos, priority in PRIORITIES.items())
-    invented = () if priorities else (f"priorities follow from the column qos: {shown}",)
+    invented = () if rows.mapping is not None else (f"priorities follow from the column qos: {shown}",)
     return rows.trace(name, found, (*invented, *pods.invented()))
+
+
+def _priority(rows: ImportedRows, row: Row) -> int:
+    mapped = rows.priority(row)
+    if mapped is not None:
+        return mapped
+    qos = row["qos"]
+    if qos not in PRIORITIES:
+        raise RowError(f"qos: expected one of {', '.join(PRIORITIES)}, got {qos[:60]!r}; see --map qos=…")
+    return PRIORITIES[qos]
 
 
 def nodes(name: str, rows: ImportedRows) -> tuple[Node, ...]:
@@ -60,19 +70,14 @@ def _cpu_and_memory(row: Row) -> dict[str, str]:
 class _Pods:
     """Rows of pods, and how many of them say what jobs cannot."""
 
-    priorities: Mapping[str, int]
-    never_ran: int = field(default=0, init=False)
-    shares: int = field(default=0, init=False)
-    models: int = field(default=0, init=False)
+    never_ran: int = 0
+    shares: int = 0
+    models: int = 0
 
-    def job(self, row: Row, line: int) -> Job:
+    def job(self, row: Row, line: int, priority: int) -> Job:
         begin, end = seconds_in(row, "creation_time"), seconds_in(row, "deletion_time")
         if end <= begin:
             raise RowError(f"deletion_time: expected more than creation_time, {begin:.15g}, got {end:.15g}")
-        qos = row["qos"]
-        if qos not in self.priorities:
-            known = ", ".join(self.priorities)
-            raise RowError(f"qos: expected one of {known}, got {qos[:60]!r}; see --map qos=…")
         gpus = ceil(number_in(row, "num_gpu"))
         asked = tuple(_cpu_and_memory(row).items())
         scheduled = seconds_in(row, "scheduled_time") if row.get("scheduled_time") else None
@@ -85,7 +90,7 @@ class _Pods:
             arrival=begin,
             duration=ran,
             requests=(*asked, (GPU, str(gpus))) if gpus else asked,
-            priority=self.priorities[qos],
+            priority=priority,
         )
 
     def invented(self) -> Iterator[str]:

@@ -4,10 +4,18 @@ Columns that are read: timestamp (or submit_time, time), duration, num_gpus (or 
 is one, cluster (or vc, user) as the tenant. A timestamp is a date or a number of seconds.
 """
 
-from collections.abc import Mapping
 from math import ceil
 
-from reprieve.study.importers.rows import ImportedRows, RowError, duration_in, label, number_in, seconds_in
+from reprieve.study.importers.rows import (
+    ImportedRows,
+    Row,
+    RowError,
+    drawn_sentence,
+    duration_in,
+    label,
+    number_in,
+    seconds_in,
+)
 from reprieve.study.job import GPU, Job
 from reprieve.study.trace import MOST_PODS, Trace
 
@@ -22,16 +30,17 @@ def is_one(columns: frozenset[str]) -> bool:
 
 
 def read(name: str, rows: ImportedRows) -> Trace:
-    found = rows.read(_job)
+    found = rows.read(lambda row, line: _job(row, line, rows.priority(row)))
     invented = (
-        f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",
         "cpu and memory are 8 cores and 32 GiB a GPU",
         f"a job of more than {_GPUS_OF_A_NODE} GPUs is a gang of pods of up to {_GPUS_OF_A_NODE}",
     )
-    return rows.trace(name, found, invented, DRAWN)
+    if rows.mapping is not None:
+        return rows.trace(name, found, invented)
+    return rows.trace(name, found, (drawn_sentence(DRAWN), *invented), DRAWN)
 
 
-def _job(row: Mapping[str, str], line: int) -> Job:
+def _job(row: Row, line: int, priority: int | None) -> Job:
     gpus = ceil(number_in(row, *GPUS, most=MOST_PODS))
     if gpus < 1:
         raise RowError(f"GPUs: expected at least 1, got {gpus}")
@@ -45,5 +54,6 @@ def _job(row: Mapping[str, str], line: int) -> Job:
         pods=pods,
         gang=pods if pods > 1 else 0,
         requests=(("cpu", str(8 * each)), ("memory", f"{32 * each}Gi"), (GPU, str(each))),
+        priority=priority or 0,
         tenant=label(tenant),
     )

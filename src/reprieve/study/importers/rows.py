@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from reprieve.study.job import Job
 from reprieve.study.text_lines import CsvTable
-from reprieve.study.trace import FARTHEST, Trace, TraceProblem, in_order
+from reprieve.study.trace import FARTHEST, PriorityMapping, Trace, TraceProblem, in_order
 
 Row = Mapping[str, str]
 Made = TypeVar("Made")
@@ -21,7 +21,10 @@ class RowError(Exception):
 
 @dataclass(slots=True)
 class ImportedRows:
+    """``mapping``: of a column that there is."""
+
     table: CsvTable
+    mapping: PriorityMapping | None = None
     problems: list[TraceProblem] = field(default_factory=list)
 
     @property
@@ -44,6 +47,16 @@ class ImportedRows:
         if len(cells) != len(self.table.columns):
             raise RowError(f"expected {len(self.table.columns)} columns as in the header, got {len(cells)}")
         return dict(zip(self.table.columns, cells, strict=True))
+
+    def priority(self, row: Row) -> int | None:
+        """As the mapping has it; None if there is none."""
+        if self.mapping is None:
+            return None
+        value = row[self.mapping.column]
+        found = self.mapping.priority(value)
+        if found is None:
+            raise RowError(self.mapping.wrong(value))
+        return found
 
     def trace(
         self, name: str, jobs: Iterable[Job], invented: Iterable[str], drawn: tuple[int, ...] = ()
@@ -89,6 +102,10 @@ def duration_in(row: Row, column: str) -> float:
     if not found:
         raise RowError(f"{column}: expected more than 0 seconds, got {row[column][:60]!r}")
     return found
+
+
+def drawn_sentence(priorities: Iterable[int]) -> str:
+    return f"the trace has no priorities: they are drawn from {', '.join(map(str, priorities))}"
 
 
 def label(text: str) -> str:

@@ -1,19 +1,21 @@
 """Jobs in the Standard Workload Format: lines of 18 numbers, with comments after a semicolon.
 
 Read are the submit time (2), the run time (4), the processors (5, or 8 as asked), the memory a processor (7,
-or 10 as asked, in KB) and the user (12).
+or 10 as asked, in KB) and the user (12). A mapping may use the columns 11 to 16.
 """
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil
 
-from reprieve.study.importers.rows import RowError, label
+from reprieve.study.importers.rows import RowError, drawn_sentence, label
 from reprieve.study.job import Job
-from reprieve.study.text_lines import numbered_lines
-from reprieve.study.trace import FARTHEST, MOST_PODS, Trace, TraceProblem, in_order
+from reprieve.study.text_lines import TraceError, numbered_lines
+from reprieve.study.trace import FARTHEST, MOST_PODS, PriorityMapping, Trace, TraceProblem, in_order
 
 DRAWN = (0, 0, 100, 1000)
+COLUMNS = {"status": 10, "user": 11, "group": 12, "executable": 13, "queue": 14, "partition": 15}
 _FIELDS, _CORES_OF_A_POD = 18, 16
 _MOST = FARTHEST  # in whatever unit
 
@@ -24,21 +26,32 @@ def is_one(text: str) -> bool:
     return first.lstrip().startswith(";") or len(first.split()) == _FIELDS
 
 
-def read(name: str, text: str) -> Trace:
+def read(name: str, text: str, mapping: PriorityMapping | None = None) -> Trace:
+    if mapping is not None and mapping.column not in COLUMNS:
+        raise TraceError(f"{name}: {mapping.expected(COLUMNS)}")
     jobs, problems = [], []
     for number, line in numbered_lines(text):
         content = line.partition(";")[0].split()
         if not content:
             continue
         try:
-            jobs.append(_job(content, number))
+            jobs.append(_with_priority(_job(content, number), content, mapping))
         except RowError as wrong:
             problems.append(TraceProblem(number, str(wrong)))
-    invented = (
-        f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",
-        f"a job of more than {_CORES_OF_A_POD} processors is a gang of pods of up to {_CORES_OF_A_POD}",
-    )
-    return Trace(name, in_order(jobs), tuple(problems), invented, DRAWN)
+    gangs = f"a job of more than {_CORES_OF_A_POD} processors is a gang of pods of up to {_CORES_OF_A_POD}"
+    if mapping is not None:
+        return Trace(name, in_order(jobs), tuple(problems), (gangs,))
+    return Trace(name, in_order(jobs), tuple(problems), (drawn_sentence(DRAWN), gangs), DRAWN)
+
+
+def _with_priority(job: Job, content: list[str], mapping: PriorityMapping | None) -> Job:
+    if mapping is None:
+        return job
+    value = content[COLUMNS[mapping.column]]
+    priority = mapping.priority(value)
+    if priority is None:
+        raise RowError(mapping.wrong(value))
+    return replace(job, priority=priority)
 
 
 def _job(content: list[str], line: int) -> Job:
