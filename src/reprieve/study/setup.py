@@ -11,6 +11,7 @@ from reprieve.model.objects import Node
 from reprieve.study.arrivals import compressed, in_window
 from reprieve.study.cell import StudyInput, encoded, fits_at_all
 from reprieve.study.generator import GeneratorOptions
+from reprieve.study.job import Job
 from reprieve.study.measures import main_resource
 from reprieve.study.report import StudyHead
 from reprieve.study.trace import Trace, in_order
@@ -48,7 +49,7 @@ def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -
     known = {job.name for job in fitting}
     left_out = [
         *(str(problem) for problem in trace.problems),
-        *(f"{job.name}: does not fit into the empty cluster" for job in jobs if job.name not in known),
+        *(_too_large(job, trace.lines.get(job.name)) for job in jobs if job.name not in known),
     ]
     several = options.seeds > 1
     content = StudyInput(
@@ -61,6 +62,14 @@ def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -
     study = _study(trace.name, content, options, _DRAWN if several else _AS_IT_IS)
     head = replace(study.head, invented=trace.invented, left_out=tuple(left_out))
     return replace(study, head=head)
+
+
+def _too_large(job: Job, line: int | None) -> str:
+    """A sentence: which job, and what it asks of the empty cluster."""
+    where = f"line {line}: " if line is not None else ""
+    asked = ", ".join(f"{quantity} {name}" for name, quantity in job.requests) or "nothing"
+    pods = f"{job.gang} pods together, each with {asked}" if job.gang > 1 else f"a pod with {asked}"
+    return f"{where}{job.name}: does not fit into the empty cluster: {pods}"
 
 
 def generated_study(

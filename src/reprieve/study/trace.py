@@ -8,7 +8,7 @@ and, each with a default, ``name``, ``pods``, ``cpu``, ``memory``, ``gpu``, ``pr
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import msgspec
@@ -37,13 +37,14 @@ class TraceProblem:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """``invented``: what the trace did not say and was made up, a sentence each. ``priorities_from_seed``:
-    priorities to draw from, if the trace has none."""
+    priorities to draw from, if the trace has none. ``lines``: of jobs, by name."""
 
     name: str
     jobs: tuple[Job, ...]
     problems: tuple[TraceProblem, ...] = ()
     invented: tuple[str, ...] = ()
     priorities_from_seed: tuple[int, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -86,20 +87,20 @@ def read_trace(name: str, text: str, mapping: PriorityMapping | None = None) -> 
     rows = _json_rows(text) if first == "{" else _csv_rows(name, text)
     jobs: list[Job] = []
     problems: list[TraceProblem] = []
-    names = set[str]()
+    lines: dict[str, int] = {}
     for line, row in rows:
         try:
             job = _with_priority(_job(_fields(row), line), _fields(row), mapping)
-            if job.name in names:
+            if job.name in lines:
                 raise _WrongFieldError("name", "a name that no other job has", job.name)
         except _WrongFieldError as wrong:
             problems.append(TraceProblem(line, str(wrong)))
         else:
-            names.add(job.name)
+            lines[job.name] = line
             jobs.append(job)
     if not jobs and not problems:
         raise TraceError(f"{name}: expected a job on each line, got an empty file")
-    return Trace(name, in_order(jobs), tuple(problems))
+    return Trace(name, in_order(jobs), tuple(problems), lines=lines)
 
 
 def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:

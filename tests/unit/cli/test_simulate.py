@@ -42,7 +42,7 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     done = simulate(tmp_path, "--seeds", "1", "--jobs", "1", trace=trace)
     assert done.exit_code == 0, done.output
     assert "left out: line 10: duration: expected a number of seconds" in done.output
-    assert "left out: huge: does not fit into the empty cluster" in done.output
+    assert "left out: line 11: huge: does not fit into the empty cluster: a pod with 99 cpu" in done.output
     strict = simulate(tmp_path, "--strict", trace=trace)
     assert strict.exit_code == 1
     assert "2 left out; the first: line 10: duration: expected a number" in strict.output
@@ -122,3 +122,13 @@ def test_the_journal_of_a_cell_shows_its_decisions(tmp_path: Path) -> None:
     outcomes = [msgspec.json.decode(decision)["outcome"] for decision in asked]
     assert outcomes.count(Outcome.PREEMPTS.value) == 2
     assert recording_in(directory).notes == ()
+
+
+def test_a_gang_that_never_fits_is_named_with_its_line(tmp_path: Path) -> None:
+    trace = f'{TOY}\n{{"arrival": 5, "duration": 1, "cpu": 9, "pods": 4, "gang": 2, "name": "wide"}}'
+    done = simulate(tmp_path, "--strict", trace=trace)
+    assert done.exit_code == 1
+    assert (
+        "the first: line 10: wide: does not fit into the empty cluster: 2 pods together, each with 9 cpu"
+        in (done.output)
+    )

@@ -25,7 +25,7 @@ _PODS_OF_A_NODE = "1001"  # as its YAML files have it
 def read(name: str, rows: ImportedRows) -> Trace:
     """Priorities follow from the QoS class, if no mapping is given."""
     pods = _Pods()
-    found = rows.read(lambda row, line: pods.job(row, line, _priority(rows, row)))
+    found = rows.jobs(lambda row, line: pods.job(row, line, _priority(rows, row)))
     shown = ", ".join(f"{qos} {priority}" for qos, priority in PRIORITIES.items())
     invented = () if rows.mapping is not None else (f"priorities follow from the column qos: {shown}",)
     return rows.trace(name, found, (*invented, *pods.invented()))

@@ -30,7 +30,7 @@ def is_one(columns: frozenset[str]) -> bool:
 
 
 def read(name: str, rows: ImportedRows) -> Trace:
-    found = rows.read(lambda row, line: _job(row, line, rows.priority(row)))
+    found = rows.jobs(lambda row, line: _job(row, line, rows.priority(row)))
     invented = (
         "cpu and memory are 8 cores and 32 GiB a GPU",
         f"a job of more than {_GPUS_OF_A_NODE} GPUs is a gang of pods of up to {_GPUS_OF_A_NODE}",

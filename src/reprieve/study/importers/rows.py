@@ -26,10 +26,18 @@ class ImportedRows:
     table: CsvTable
     mapping: PriorityMapping | None = None
     problems: list[TraceProblem] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)  # of jobs, by name
 
     @property
     def columns(self) -> frozenset[str]:
         return frozenset(self.table.columns)
+
+    def jobs(self, job_of: Callable[[Row, int], Job]) -> list[Job]:
+        return self.read(lambda row, line: self._kept(job_of(row, line), line))
+
+    def _kept(self, job: Job, line: int) -> Job:
+        self.lines[job.name] = line
+        return job
 
     def read(self, made_of: Callable[[Row, int], Made]) -> list[Made]:
         """Of rows that are wrong, ``problems`` tells."""
@@ -61,7 +69,7 @@ class ImportedRows:
     def trace(
         self, name: str, jobs: Iterable[Job], invented: Iterable[str], drawn: tuple[int, ...] = ()
     ) -> Trace:
-        return Trace(name, in_order(jobs), tuple(self.problems), tuple(invented), drawn)
+        return Trace(name, in_order(jobs), tuple(self.problems), tuple(invented), drawn, self.lines)
 
 
 def number_in(row: Row, *columns: str, most: float = _MOST) -> float:

@@ -29,19 +29,22 @@ def is_one(text: str) -> bool:
 def read(name: str, text: str, mapping: PriorityMapping | None = None) -> Trace:
     if mapping is not None and mapping.column not in COLUMNS:
         raise TraceError(f"{name}: {mapping.expected(COLUMNS)}")
-    jobs, problems = [], []
+    jobs, problems, lines = [], [], {}
     for number, line in numbered_lines(text):
         content = line.partition(";")[0].split()
         if not content:
             continue
         try:
-            jobs.append(_with_priority(_job(content, number), content, mapping))
+            job = _with_priority(_job(content, number), content, mapping)
         except RowError as wrong:
             problems.append(TraceProblem(number, str(wrong)))
+        else:
+            jobs.append(job)
+            lines[job.name] = number
     gangs = f"a job of more than {_CORES_OF_A_POD} processors is a gang of pods of up to {_CORES_OF_A_POD}"
-    if mapping is not None:
-        return Trace(name, in_order(jobs), tuple(problems), (gangs,))
-    return Trace(name, in_order(jobs), tuple(problems), (drawn_sentence(DRAWN), gangs), DRAWN)
+    invented = (gangs,) if mapping is not None else (drawn_sentence(DRAWN), gangs)
+    drawn = () if mapping is not None else DRAWN
+    return Trace(name, in_order(jobs), tuple(problems), invented, drawn, lines)
 
 
 def _with_priority(job: Job, content: list[str], mapping: PriorityMapping | None) -> Job:
