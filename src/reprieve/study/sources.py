@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 
 from reprieve.model.objects import Node
-from reprieve.study.generator import GeneratorOptions, option_names
+from reprieve.study.generator import SHARES, WHOLE_NUMBERS, GeneratorOptions, option_names
 from reprieve.study.importers import openb, philly, swf
 from reprieve.study.importers.rows import ImportedRows
 from reprieve.study.text_lines import TraceError, csv_table, decoded_text
 from reprieve.study.trace import HIGHEST_PRIORITY, LOWEST_PRIORITY, PriorityMapping, Trace, read_trace
 
 GENERATED = "generated"
+_MOST_OF_ANY = 1e6
 
 
 _INTEGER = re.compile(r"-?[0-9]{1,12}")
@@ -105,11 +106,27 @@ def generator_options(text: str) -> GeneratorOptions:
         name, _, value = part.partition("=")
         if name not in option_names():
             raise TraceError(f"{text}: expected some of {', '.join(option_names())}, got {name!r}")
-        try:
-            given[name] = float(value)
-        except ValueError:
-            raise TraceError(f"{text}: {name}: expected a number, got {value!r}") from None
-        if not 0 < given[name] < 1e6:
-            raise TraceError(f"{text}: {name}: expected a number more than 0, got {value!r}")
-    whole = {name: int(value) if name in {"nodes", "tenants"} else value for name, value in given.items()}
-    return GeneratorOptions(**whole)  # type: ignore[arg-type]
+        if name in given:
+            raise TraceError(f"{text}: expected {name} once, got it twice")
+        given[name] = _generator_number(text, name, value)
+    whole = {name: int(value) if name in WHOLE_NUMBERS else value for name, value in given.items()}
+    options = GeneratorOptions(**whole)  # type: ignore[arg-type]
+    shares = sum(getattr(options, name) for name in SHARES)
+    if shares > 1 + 1e-9:
+        raise TraceError(f"{text}: expected {', '.join(SHARES)} of 1 together, got {shares:g}")
+    return options
+
+
+def _generator_number(text: str, name: str, value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        raise TraceError(f"{text}: {name}: expected a number, got {value!r}") from None
+    if name in SHARES:
+        if not 0 <= found <= 1:
+            raise TraceError(f"{text}: {name}: expected a share from 0 to 1, got {value!r}")
+    elif not 0 < found < _MOST_OF_ANY:
+        raise TraceError(f"{text}: {name}: expected a number more than 0, got {value!r}")
+    elif name in WHOLE_NUMBERS and not found.is_integer():
+        raise TraceError(f"{text}: {name}: expected a whole number, got {value!r}")
+    return found

@@ -7,6 +7,7 @@ import pytest
 
 from reprieve.assembly.studies import StudyError, nodes_in
 from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
+from reprieve.study.generator import generated
 from reprieve.study.job import GPU, Job
 from reprieve.study.sources import MappingError, generator_options, parse_mappings, trace_in
 from reprieve.study.text_lines import TraceError
@@ -287,6 +288,27 @@ def test_mappings_and_generators() -> None:
         generator_options("generated:speed=2")
     with pytest.raises(TraceError, match="days: expected a number more than 0, got '-1'"):
         generator_options("generated:days=-1")
+
+
+def test_a_generated_trace_without_gangs() -> None:
+    options = generator_options("generated:days=0.2,nodes=4,gangs=0,services=0,urgent=0")
+    assert {job.priority for job in generated(options, 0)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("gangs=5", "gangs: expected a share from 0 to 1, got '5'"),
+        ("gangs=nan", "gangs: expected a share from 0 to 1, got 'nan'"),
+        ("gangs=0.9", "expected gangs, services, urgent of 1 together, got 1.15"),
+        ("nodes=0.5", "nodes: expected a whole number, got '0.5'"),
+        ("tenants=0.5", "tenants: expected a whole number, got '0.5'"),
+        ("days=1,days=2", "expected days once, got it twice"),
+    ],
+)
+def test_generators_with_mistakes(given: str, sentence: str) -> None:
+    with pytest.raises(TraceError, match=sentence):
+        generator_options(f"generated:{given}")
 
 
 @pytest.mark.parametrize(
