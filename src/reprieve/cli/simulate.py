@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from reprieve.cli.finite_range import FiniteRange
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say
 
@@ -62,7 +63,7 @@ class SimulateFlags(TypedDict):
 @click.option("--window", default="", metavar="2d..9d", help="Only jobs that arrive within it.")
 @click.option(
     "--compress",
-    type=click.FloatRange(0.001, 1000),
+    type=FiniteRange(0.001, 1000),
     default=1.0,
     metavar="FACTOR",
     help="Let jobs arrive so many times as fast.",
@@ -76,7 +77,7 @@ class SimulateFlags(TypedDict):
 )
 @click.option(
     "--warmup",
-    type=click.FloatRange(0, 0.9),
+    type=FiniteRange(0, 0.9),
     default=0.1,
     show_default=True,
     help="The share of the trace at its beginning that does not count.",

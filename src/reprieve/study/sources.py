@@ -111,9 +111,9 @@ def generator_options(text: str) -> GeneratorOptions:
         given[name] = _generator_number(text, name, value)
     whole = {name: int(value) if name in WHOLE_NUMBERS else value for name, value in given.items()}
     options = GeneratorOptions(**whole)  # type: ignore[arg-type]
-    shares = sum(getattr(options, name) for name in SHARES)
-    if shares > 1 + 1e-9:
-        raise TraceError(f"{text}: expected {', '.join(SHARES)} of 1 together, got {shares:g}")
+    if sum(getattr(options, name) for name in SHARES) > 1 + 1e-9:
+        got = ", ".join(f"{name}={getattr(options, name):g}" for name in SHARES)
+        raise TraceError(f"{text}: expected shares of at most 1 together, got {got}")
     return options
 
 

@@ -300,7 +300,7 @@ def test_a_generated_trace_without_gangs() -> None:
     [
         ("gangs=5", "gangs: expected a share from 0 to 1, got '5'"),
         ("gangs=nan", "gangs: expected a share from 0 to 1, got 'nan'"),
-        ("gangs=0.9", "expected gangs, services, urgent of 1 together, got 1.15"),
+        ("gangs=0.9", "expected shares of at most 1 together, got gangs=0.9, services=0.15, urgent=0.1"),
         ("nodes=0.5", "nodes: expected a whole number, got '0.5'"),
         ("tenants=0.5", "tenants: expected a whole number, got '0.5'"),
         ("days=1,days=2", "expected days once, got it twice"),
