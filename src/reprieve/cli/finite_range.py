@@ -6,8 +6,8 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = float(super().convert(value, param, ctx))
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value} is not in the range {self._describe_range()}", param, ctx)
         return found
