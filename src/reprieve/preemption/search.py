@@ -1,7 +1,8 @@
 """Where can there be a plan, which plans can be the best, and why is there none?
 
-How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan``. What a unit
-is, which may be preempted and by which criteria a plan wins is the policy's business.
+How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan`` and in
+``least_disturbing_plan``. What a unit is, which may be preempted and by which criteria a plan wins is the
+policy's business.
 """
 
 from bisect import bisect_left
@@ -17,12 +18,13 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
-from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
+from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
-from reprieve.preemption.least_disturbance.cascade import Cascades
-from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.lost_work import lost_work
+from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
+from reprieve.preemption.least_disturbing_plan import LeastDisturbancePlanning
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
 from reprieve.preemption.policy import SearchMode
@@ -62,14 +64,10 @@ def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
 def measured(question: Question, plan: Plan, now: float) -> Quality:
     """What a plan disturbs, whatever search has made it."""
     units, policy = question.policy.units(question.view), question.policy
-    numbers = [unit.number for unit in plan.victims]
-    victims = np.zeros(len(units.priority), np.bool_)
-    victims[numbers] = True
-    costs = costs_of(units, victims, policy.accounts(question.view), policy.disturbance)
-    if Disturbance.LOST_WORK in costs.order:
-        costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
-    if Disturbance.CASCADE in costs.order:
-        costs = replace(costs, cascade=Cascades(question, units).of(np.array(numbers, np.int64)))
+    counts = Disturbance.LOST_WORK in policy.disturbance
+    work = partial(lost_work, units, now=now, cap=policy.lost_work_cap) if counts else None
+    prices = Prices(question, units, policy.accounts(question.view), work, numbers_of(plan.victims))
+    costs = prices.of_victims([plan])
     return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 
@@ -103,6 +101,20 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
             break  # before the next is sought: it costs no less than this one
     return plans
+
+
+def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
+    """``by_room``: on this node, nothing but room and ports is known to be missing."""
+    begun = begun_in(domain, question, takeable, by_room=by_room)
+    if begun is None:
+        return None
+    planning, placement = begun
+    if question.policy.search is SearchMode.UPSTREAM:
+        plan = planning.spare(placement, planning.local)
+        return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
+    if question.disturbs_least:
+        return LeastDisturbancePlanning(planning).plan(placement)
+    return planning.by_ceiling(placement)
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
