@@ -11,6 +11,7 @@ from reprieve.assembly.study_workers import ProcessPool
 from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
 from reprieve.study.job import Job
+from reprieve.study.measures import Measured
 from reprieve.study.node_pools import node
 from reprieve.study.report import StudyHead, study_report
 from reprieve.study.report_html import html
@@ -61,6 +62,21 @@ def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda done, expected: again.append((done, expected)))
     assert studied(toy(4), [KEEPS, BREAKS], (0, 1, 2), cells, NoWorkers()) == results
     assert again == [(6, 6)]
+
+
+def test_what_the_last_arrival_causes_counts() -> None:
+    """Its own wait ends after the last arrival, and the gang notices then that it is interrupted."""
+    asked = (("cpu", "2"),)
+    jobs = (
+        Job(name="gang", arrival=0, duration=400, pods=2, gang=2, requests=asked, grace=5),
+        Job(name="high", arrival=100, duration=50, requests=asked, priority=9),
+    )
+    content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs, warmup=0.0))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.evictions, found.workloads_ended) == (1, 1)
+    assert found.waiting[9].starts == 1
+    assert found.waiting[9].p50 == pytest.approx(6.1)  # the grace of its victim, and its own start
+    assert found.work_lost == pytest.approx(2 * 2 * (100 - 1.1) / 3600)
 
 
 def test_a_study_that_is_cut_off_goes_on(tmp_path: Path) -> None:
