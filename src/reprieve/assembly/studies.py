@@ -4,6 +4,7 @@ A cell is keyed by its content and its result is a file, so that a study that wa
 was. Where workers are is not known here.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,7 @@ def studied(
     workers: Workers,
 ) -> dict[str, list[Measured]]:
     """By policy, in the order of the seeds."""
+    cells.prepare()
     wanted = [(policy, seed) for seed in seeds for policy in policies]
     keys = {(policy.name, seed): cells.key(content, policy, seed) for policy, seed in wanted}
     missing = [(policy, seed) for policy, seed in wanted if not cells.has(keys[policy.name, seed])]
@@ -125,16 +127,32 @@ class KeptCells:
     def read(self, key: CellKey) -> Measured:
         return msgspec.json.decode(self._path(key).read_bytes(), type=Measured)
 
+    def prepare(self) -> None:
+        """Raises StudyError if results cannot be kept: to be known before the first cell is played."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            probe = self._beside("probe")
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise self._not_written(error) from error
+
     def keep(self, key: CellKey, result: bytes) -> None:
         """Written beside its place and then moved there, so that a file is whole or not there."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._path(key)
-            beside = path.with_suffix(".part")
+            beside = self._beside(key.digest)
             beside.write_bytes(result)
-            beside.replace(path)
+            beside.replace(self._path(key))
         except OSError as error:
-            raise StudyError(f"--out {self._directory}: cannot be written: {error.strerror}") from error
+            raise self._not_written(error) from error
+
+    def _beside(self, name: str) -> Path:
+        """Of this process: another one may play the same study."""
+        return self._directory / f"{name}.{os.getpid()}.part"
+
+    def _not_written(self, error: OSError) -> StudyError:
+        reason = (error.strerror or str(error)).lower()
+        return StudyError(f"--out {self._directory.parent}: cannot be written: {reason}")
 
     def _path(self, key: CellKey) -> Path:
         return self._directory / f"{key.digest}{_SUFFIX}"

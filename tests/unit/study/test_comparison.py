@@ -123,6 +123,36 @@ def test_a_file_that_is_cut_off_does_not_count(tmp_path: Path) -> None:
     assert not cells.has(cells.key(toy(1), KEEPS, 0))
 
 
+def test_two_processes_that_play_the_same_study_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one keeps the same cell between this one's writing and moving."""
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    cells.prepare()
+    key, result = cells.key(toy(1), KEEPS, 0), played(toy(1), KEEPS, 0)
+    moved = Path.replace
+
+    def other_comes_first(path: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", moved)
+        monkeypatch.setattr("os.getpid", lambda: 0)
+        cells.keep(key, result)
+        return moved(path, target)
+
+    monkeypatch.setattr(Path, "replace", other_comes_first)
+    cells.keep(key, result)
+    assert cells.has(key)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cells = KeptCells(tmp_path / "file" / "cells", "1", lambda _done, _expected: None)
+    workers = InThisProcess()
+    with pytest.raises(StudyError, match="file: cannot be written: not a directory"):
+        studied(toy(1), [KEEPS], (0,), cells, workers)
+    assert not workers.played
+
+
 @pytest.mark.parametrize(
     ("freedom", "expected"),
     [(1, 12.706), (9, 2.262), (30, 2.042), (31, 2.0395), (60, 2.0003), (1000, 1.9623)],
