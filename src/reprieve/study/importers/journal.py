@@ -26,12 +26,14 @@ _MARK = "DisruptionTarget"
 
 @dataclass(slots=True)
 class _Slot:
-    """A pod and the pods that replaced it after preemptions. ``started``: of the last of them."""
+    """A pod and the pods that replaced it after preemptions. ``started``, ``ended``: of the last of them."""
 
     pod: Pod
     arrived: float
     started: float | None = None
+    runs: bool = False
     ended: float | None = None
+    was_cut_off: bool = False
 
 
 @dataclass(slots=True)
@@ -90,34 +92,48 @@ def _see(reading: _Reading, pod: Pod, at: float) -> None:
         slot = _taken(reading, pod, at)
         reading.by_uid[pod.metadata.uid] = slot
     slot.pod = pod
-    if slot.started is None and (pod.spec.node_name or pod.status.start_time is not None):
-        begun = pod.status.start_time
-        slot.started = max(begun.timestamp(), slot.arrived) if begun is not None else at
+    begun = pod.status.start_time
+    if not slot.runs and begun is not None:
+        slot.started, slot.runs = max(begun.timestamp(), slot.arrived), True
+    elif slot.started is None and pod.spec.node_name:
+        slot.started = at  # until its kubelet says when: what comes before is no work
     if slot.ended is None and pod.status.phase in _OVER:
         slot.ended = at
 
 
 def _taken(reading: _Reading, pod: Pod, at: float) -> _Slot:
     """The place of a preempted pod of the same owner, or a new one."""
-    vacant = reading.vacant.get(_owner(pod))
+    vacant = reading.vacant.get(_controller(pod))
     if vacant:
-        return vacant.pop(0)
+        slot = vacant.pop(0)
+        slot.started, slot.runs, slot.ended, slot.was_cut_off = None, False, None, False  # it begins anew
+        return slot
     slot = _Slot(pod, at)
     reading.slots.append(slot)
     return slot
 
 
 def _leave(reading: _Reading, slot: _Slot, at: float) -> None:
-    owner = _owner(slot.pod)
-    if owner and slot.ended is None and _was_preempted(slot.pod):
-        slot.started = None  # its replacement begins anew
-        reading.vacant[owner].append(slot)
-    elif slot.ended is None:
-        slot.ended = at
+    if slot.ended is not None:
+        return
+    slot.ended, slot.was_cut_off = at, _was_cut_off(reading, slot.pod)
+    controller = _controller(slot.pod)
+    if controller and slot.was_cut_off:
+        reading.vacant[controller].append(slot)
 
 
-def _owner(pod: Pod) -> str:
-    return next((owner.uid for owner in pod.metadata.owner_references if owner.controller), "")
+def _controller(pod: Pod) -> str:
+    """What makes replacements of a pod, or the group that it is in; empty: nothing does."""
+    owner = next((owner.uid for owner in pod.metadata.owner_references if owner.controller), "")
+    group = pod.spec.scheduling_group
+    return owner or (f"{pod.metadata.namespace}/{group.pod_group_name}" if group else "")
+
+
+def _was_cut_off(reading: _Reading, pod: Pod) -> bool:
+    """It was preempted, or deleted with the rest of a gang that begins anew."""
+    return _was_preempted(pod) or (
+        pod.metadata.deletion_timestamp is not None and _group_of(reading, pod) is not None
+    )
 
 
 def _was_preempted(pod: Pod) -> bool:
@@ -171,6 +187,7 @@ def _job(
     meta = pod.metadata
     asked = footprint(pod, Problems(Ref(kind="Pod", namespace=meta.namespace, name=meta.name))).desired
     own = group.spec.priority if group is not None else None
+    grace = pod.spec.termination_grace_period_seconds
     return Job(
         name=name,
         arrival=min(slot.arrived for slot in slots),
@@ -185,7 +202,7 @@ def _job(
         gang=min(group.spec.gang.min_count, len(slots)) if group is not None and group.spec.gang else 0,
         whole=group is not None and group.spec.disrupted_whole,
         tenant=label(pod.metadata.namespace),
-        grace=float(pod.spec.termination_grace_period_seconds or 30),
+        grace=float(30 if grace is None else grace),
         selector=tuple(sorted(pod.spec.node_selector.items())),
     )
 
@@ -199,6 +216,9 @@ def _invented(reading: _Reading, guess: float) -> Iterable[str]:
     waiting = sum(slot.started is None for slot in reading.slots)
     if running:
         yield f"{running} pods still ran at the end of the journal: they run for as long as they had by then"
+    cut_off = sum(slot.was_cut_off for slot in reading.slots)
+    if cut_off:
+        yield f"{cut_off} pods were cut off and not replaced: they run for as long as they had by then"
     if waiting:
         yield f"{waiting} pods had not started: they run for the median of the others, {guess:.0f} s"
     yield "affinity, spread, volumes, tolerations and budgets are not taken over; checkpoints are unknown"
