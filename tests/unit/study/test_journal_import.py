@@ -12,7 +12,7 @@ from reprieve.model.objects import Condition, ObjectMeta, Pod, PodStatus
 from reprieve.runtime.journal_lines import Observed
 from reprieve.study.importers.journal import JournaledCluster, read
 from reprieve.study.job import Job
-from reprieve.study.job_objects import group_of, template_of
+from reprieve.study.job_objects import budget_of, group_of, template_of
 from reprieve.study.node_pools import node
 from reprieve.study.text_lines import TraceError
 
@@ -115,6 +115,39 @@ def test_a_gang_that_begins_anew_is_the_same_gang() -> None:
     )
     (job,) = found.trace.jobs
     assert (job.arrival, job.duration, job.pods, job.gang) == (0.0, 300.0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"min_available": 2}, 2),
+        ({"min_available": 9}, 3),
+        ({"min_available": "50%"}, 2),
+        ({"max_unavailable": 1}, 2),
+        ({"max_unavailable": "34%"}, 1),
+        ({}, None),
+        ({"min_available": "half"}, None),
+    ],
+)
+def test_pods_under_a_budget_are_a_job_with_one(spec: dict[str, int | str], expected: int | None) -> None:
+    job = replace_job(PLAIN, pods=3)
+    budget = budget_of(job, T)
+    budget = replace(
+        budget,
+        spec=replace(budget.spec, **{"min_available": None, "max_unavailable": None, **spec}),
+    )
+    members = [pod(f"a-{i}", job) for i in range(3)]
+    other = replace(pod("o", PLAIN), metadata=replace(pod("o", PLAIN).metadata, labels={}))
+    found = journal(
+        (0, Seen(budget)),
+        *((i, Seen(one)) for i, one in enumerate(members)),
+        *((5, Seen(bound(one))) for one in members),
+        (5, Seen(other)),
+        *((65, gone(one)) for one in members),
+    )
+    service, single = found.trace.jobs
+    assert (service.name, service.pods, service.budget, service.duration) == ("service-0", 3, expected, 60.0)
+    assert (single.pods, single.budget) == (1, None)
 
 
 def test_work_begins_when_the_kubelet_says_so_and_a_grace_of_0_is_one() -> None:
