@@ -281,7 +281,7 @@ def _invented(reading: _Reading, guess: float, services: Sequence[Job]) -> Itera
     if services:
         pods = sum(job.pods for job in services)
         yield (
-            f"{pods} pods under budgets are {len(services)} jobs, by their owners: pods of a job arrive with its "
-            "first and run for as long as its longest"
+            f"{pods} pods under budgets are {len(services)} jobs, by their owners: pods of a job arrive with "
+            "its first and run for as long as its longest"
         )
     yield "affinity, spread, volumes and tolerations are not taken over; checkpoints are unknown"
