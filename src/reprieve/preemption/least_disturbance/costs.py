@@ -129,8 +129,9 @@ def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequen
 def costs_of(units: Units, wanted: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
     """``wanted``: the units whose costs may be asked."""
     none = np.zeros(len(units.priority), np.int64)
-    if units.members is None:  # then it is the same for all plans, and need not be told
-        order = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
+    if units.members is None:  # then it is the same for all plans, and need not be told if others are
+        others = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
+        order = others or order
     return Costs(order, accounts, _gangs(units, wanted), _ended(units, wanted), none, none)
 
 
