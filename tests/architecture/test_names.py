@@ -2,8 +2,9 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 
-from tests.architecture.source import PACKAGE
+from tests.architecture.source import modules
 
 # Each of these names the same thing of Kubernetes in two places that must not know each other.
 SHARED_NAMES = {
@@ -11,12 +12,13 @@ SHARED_NAMES = {
 }
 
 
+@cache
 def public_classes() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+    for path, tree in modules():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(path.relative_to(PACKAGE).as_posix())
+                found[node.name].append(path.as_posix())
     return found
 
 
