@@ -2,16 +2,18 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 
-from tests.architecture.source import PACKAGE
+from tests.architecture.source import modules
 
 
+@cache
 def public_classes() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+    for path, tree in modules():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(path.relative_to(PACKAGE).as_posix())
+                found[node.name].append(path.as_posix())
     return found
 
 
