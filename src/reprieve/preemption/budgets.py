@@ -19,6 +19,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Unit, Units
 
 Charged = Mapping[int, int]  # budgets, by place among the accounts, and with how many pods each is charged
+_NOTHING: Charged = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +39,12 @@ class Accounts:
 
     def of(self, pod: int) -> Sequence[int]:
         """The budgets that a pod is charged to. Searches ask pod by pod, for which a dict is the fastest."""
+        return self._of_pods().get(pod, ())
+
+    def _of_pods(self) -> dict[int, list[int]]:
         if not self._by_pod and self:
             self._by_pod.update(self.of_each(self.pods))
-        return self._by_pod.get(pod, ())
+        return self._by_pod
 
     def of_each(self, pods: Sequence[int] | Ints) -> dict[int, list[int]]:
         """The same for some pods at once; those that are charged to none are left out."""
@@ -54,6 +58,8 @@ class Accounts:
 
     def share(self, unit: Unit) -> Charged:
         """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
+        if len(unit.pods) == 1 and unit.pods[0] not in self._of_pods():
+            return _NOTHING  # as most of them
         share = self._shares.get(unit.pods)
         if share is None:
             if len(unit.pods) == 1:
@@ -66,9 +72,11 @@ class Accounts:
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
         """How many pods each budget is charged with, of those that are charged with any."""
         charged: dict[int, int] = {}
+        guarded = self._of_pods()
         for unit in units if self else ():
-            for i, pods in self.share(unit).items():
-                charged[i] = charged.get(i, 0) + pods
+            if len(unit.pods) > 1 or unit.pods[0] in guarded:
+                for i, pods in self.share(unit).items():
+                    charged[i] = charged.get(i, 0) + pods
         return charged
 
     @property

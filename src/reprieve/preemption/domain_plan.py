@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -344,7 +345,7 @@ def more_room_never_hurts(question: Question, matter: Mask) -> bool:
 
 
 def pods_of(units: Iterable[Unit]) -> Ints:
-    return np.array([pod for unit in units for pod in unit.pods], np.int64)
+    return np.fromiter(chain.from_iterable([unit.pods for unit in units]), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
