@@ -216,3 +216,10 @@ def test_a_pod_that_two_plans_evict_is_counted_once() -> None:
     content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs, warmup=0.0))
     found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
     assert found.evictions == 1
+
+
+def test_jobs_that_all_arrive_at_once_have_time_to_end() -> None:
+    jobs = tuple(Job(name=f"j{i}", arrival=0, duration=100, requests=(("cpu", "4"),)) for i in range(10))
+    content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.finished, found.unfinished) == (10, 0)
