@@ -29,6 +29,8 @@ $(STAMP): requirements-dev.lock $(RUNS)
 
 # One more than two cores: tests with real processes wait more than they work.
 WORKERS = 3
+# They start hundreds, and each would compile the source anew in an environment that forbids to keep bytecode.
+test coverage soak: export PYTHONDONTWRITEBYTECODE =
 
 # For the end-to-end tests: pinned like everything else, without root.
 $(KUBECTL): tests/e2e/kubectl.lock | $(STAMP)

@@ -2,6 +2,8 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,7 @@ KNOWN_BY = {
     },
     "units": {
         "assembly",
-        "scheduler/deciding.py",  # marks whole groups
+        "scheduler/plan_opening.py",  # marks whole groups
         "scheduler/explanation.py",
         "scheduler/member_explanation.py",
         "scheduler/last_look.py",  # finds the members that joined a unit since the decision
@@ -41,9 +43,15 @@ def imports(tree: ast.Module) -> Iterator[str]:
                 yield from (f"{module}.{alias.name}" for alias in names)
 
 
+@cache
+def imported() -> dict[Path, frozenset[str]]:
+    """By module of the package."""
+    return {path: frozenset(imports(tree)) for path, tree in modules()}
+
+
 def importers(design: str) -> set[str]:
     name = f"reprieve.preemption.{design}"
-    found = {path for path, tree in modules() if name in imports(tree)}
+    found = {path for path, names in imported().items() if name in names}
     outside = {path for path in found if design != "units" or path.parts[0] != "preemption"}
     return {"assembly" if path.parts[0] == "assembly" else path.as_posix() for path in outside}
 

@@ -5,7 +5,6 @@
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -93,7 +92,7 @@ MUTATIONS = (
     ),
     Mutation(
         "room that is not reserved",
-        "scheduler/deciding.py",
+        "scheduler/plan_opening.py",
         "            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)\n",
         "            pass\n",
         unit("test_core_preemption.py"),
@@ -604,9 +603,12 @@ def hunt(mutation: Mutation) -> Hunt:
     """Looks for one mistake in a copy of the source, in a process of its own."""
     with tempfile.TemporaryDirectory() as directory:
         source = Path(directory) / "src"
-        shutil.copytree(SOURCE, source / "reprieve", ignore=shutil.ignore_patterns("__pycache__"))
-        _mutate(source / "reprieve" / mutation.file, mutation)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(ROOT)))}
+        _mutate(source / "reprieve", mutation)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(source), str(ROOT))),
+            "PYTHONDONTWRITEBYTECODE": "1",  # a mistake is not written to the bytecode of the source
+        }
         ended = subprocess.run(
             [sys.executable, *mutation.found_by],
             cwd=directory,
@@ -620,11 +622,17 @@ def hunt(mutation: Mutation) -> Hunt:
     return Hunt(ended.returncode != 0, next((line for line in reversed(lines) if "Error" in line), ""))
 
 
-def _mutate(path: Path, mutation: Mutation) -> None:
-    text = path.read_text()
+def _mutate(package: Path, mutation: Mutation) -> None:
+    """All but the changed file are links, so that Python finds the bytecode of the source beside them."""
+    text = (SOURCE / mutation.file).read_text()
     if text.count(mutation.old) != 1:
         raise LookupError(f"{mutation.file} does not have once what {mutation.name!r} is about")
-    path.write_text(text.replace(mutation.old, mutation.new))
+    for folder in reversed(Path(mutation.file).parents):
+        (package / folder).mkdir(parents=True)
+        for entry in (SOURCE / folder).iterdir():
+            if not Path(mutation.file).is_relative_to(entry.relative_to(SOURCE)):
+                (package / folder / entry.name).symlink_to(entry)
+    (package / mutation.file).write_text(text.replace(mutation.old, mutation.new))
 
 
 def main() -> None:

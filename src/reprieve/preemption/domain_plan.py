@@ -16,6 +16,7 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, place_within
+from reprieve.placement.effort import price_of_placing
 from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import (
     Counting,
@@ -29,8 +30,6 @@ from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
 from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit, UnitKind
-
-_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
 
 
 def begun_in(
@@ -174,7 +173,7 @@ class Planning:
         """
         question, nodes = self.question, self.domain.nodes.copy()
         share = question.demand.effort.share()
-        price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
+        price = price_of_placing(len(question.demand.pods), len(nodes))
         tries = question.policy.placements_tried - 1
         if tries > 0 and plan.victims and self._is_least_short(plan):
             tries -= 1

@@ -37,7 +37,7 @@ CLUSTER = "cluster"
 
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have one of the best; or why there is none."""
+    """A plan for every domain that could have one of the best, the best first; or why there is none."""
     demand, policy = question.demand, question.policy
     if not demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
@@ -50,15 +50,7 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     if demand.until is None:
         return why
     late = candidates(replace(question, demand=replace(demand, until=None)), now)
-    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=best(question, late))
-
-
-def best(question: Question, plans: Iterable[Plan]) -> Plan:
-    return min(plans, key=lambda plan: rank(plan, question.ranking))
-
-
-def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
-    return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
+    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=late[0])
 
 
 def measured(question: Question, plan: Plan, now: float) -> Quality:
@@ -83,7 +75,10 @@ def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
-    """Plans for one domain after the other, until no domain that is left can have one of the best."""
+    """Plans for one domain after the other, until no domain that is left can have one of the best.
+
+    The best first.
+    """
     plans: list[Plan] = []
     ranks: list[Rank] = []
     for prospect in prospects(question, takeable):
@@ -96,7 +91,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         place = bisect_left(ranks, its_rank)
         if its_rank in ranks[place : place + 1]:
             continue  # a domain of one node, which has its name: the node by itself has the same plan
-        plans.append(plan)
+        plans.insert(place, plan)
         ranks.insert(place, its_rank)
         if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
             break  # before the next is sought: it costs no less than this one
@@ -199,7 +194,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: floa
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
         forbidden = _plans_taking(allowed, units, heedless, now)
         if forbidden:
-            return NoPlan(Why.BUDGETS, forbidden=best(question, forbidden))
+            return NoPlan(Why.BUDGETS, forbidden=forbidden[0])
     return NoPlan(Why.NO_HELP)
 
 
@@ -217,10 +212,14 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
 
 
 class Prospect(NamedTuple):
-    domain: Domain
+    make_domain: Callable[[], Domain]
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
     known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    @property
+    def domain(self) -> Domain:
+        return self.make_domain()
 
     def rank_of(self, plan: Plan, question: Question) -> Rank:
         """A plan that is known costs what is known, if that is said by every criterion and the name."""
@@ -244,11 +243,11 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, question.is_for_group or question.disturbs_least
     if is_group or not is_one:
-        yield from map(Prospect, _wide_domains(question))
+        yield from (Prospect(partial(Domain, one.name, one.nodes)) for one in _wide_domains(question))
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
     if is_one and not (is_group and wide_only):
         curable = _curable_nodes(question, takeable)
-        yield from (Prospect(_node(nodes, one.node), *one[1:]) for one in curable)
+        yield from (Prospect(partial(_node, nodes, one.node), *one[1:]) for one in curable)
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:

@@ -29,6 +29,7 @@ class StudyHead:
     seeds: tuple[int, ...]
     version: str
     arrivals: str  # how seeds differ
+    played: tuple[str, ...] = ()  # which part of the trace, a sentence each
     mapping: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # lines and jobs that are not played, a sentence each
@@ -223,6 +224,7 @@ def head_lines(head: StudyHead) -> list[str]:
         f"seeds: {', '.join(map(str, head.seeds))}; {head.arrivals}",
         f"version: {head.version}",
         "decisions: the same command with --journal POLICY:SEED writes a journal for `reprieve page`",
+        *(f"played: {one}" for one in head.played),
         *(f"mapping: {one}" for one in head.mapping),
         *(f"invented: {one}" for one in head.invented),
     ]
