@@ -3,7 +3,6 @@
 Knows of the scheduler that it observes events and decides, and nothing of how.
 """
 
-import gc
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -52,14 +51,14 @@ class Played:
     """A scheduler, and the cluster that it has seen."""
 
     def __init__(self, objects: Iterable[Json], settings: Any = None) -> None:
-        """In batches, as the loop shows it; then the garbage collector leaves it alone, as in the daemon."""
+        """In batches, as the loop shows it; then memory is settled, as in the daemon."""
         self.scheduler = find("Scheduler")(settings)
         self._version = 0
         self.now = _NOW
         for batch in batches(self.seen(objects)):
             self.observe(batch)
         self.observe([find("Synced")()])
-        gc.freeze()
+        find("settle")()
 
     def seen(self, objects: Iterable[Json]) -> Iterator[Any]:
         """Events that show the objects, each in a version of its own."""

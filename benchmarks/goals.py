@@ -65,6 +65,10 @@ def all_jobs(case: Case, run: Run) -> float:
     return fmean(run.cpu_ms) * jobs / 1000
 
 
+def all_seconds(_: Case, run: Run) -> float:
+    return sum(run.cpu_ms) / 1000
+
+
 def _decisions() -> Iterator[Goal]:
     for about, case, before, must, aim in (
         ("one pod, 500 nodes", "P500", "4.3 ms", 1.2, 1),
@@ -110,7 +114,12 @@ def _daemon() -> Iterator[Goal]:
     yield Goal(memory_at, "daemon-start-20000", memory, "MB", "180 MB", 160, 160)
 
 
-GOALS = (*_decisions(), *_daemon())
+def _studies() -> Iterator[Goal]:
+    yield Goal("a study: a week of openb", "study-openb", all_seconds, "s", "3.0 s", aim=2)
+    yield Goal("100,000 jobs in a week, 200 nodes", "study-jobs-100000", all_jobs, "s", aim=60)
+
+
+GOALS = (*_decisions(), *_daemon(), *_studies())
 
 
 def _short(value: float) -> str:

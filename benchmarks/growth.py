@@ -1,4 +1,4 @@
-"""How does a decision's cost grow with the cluster and the demand? Four sizes, and the exponent that fits.
+"""How do the costs of a decision and of a study grow? Four sizes each, and the exponent that fits.
 
 An exponent of 1 means that twice the size takes twice the time, and 0 that the size does not matter.
 """
@@ -89,6 +89,24 @@ FAMILIES = (
         "nodes",
         _DOUBLED,
         {},
+        Compared.MEAN_CPU,
+    ),
+    Family(
+        "study-jobs",
+        "jobs of a study on 200 nodes, for all of them",
+        "simulating",
+        "jobs",
+        (1250, 2500, 5000, 10_000),
+        {"nodes": 200, "as_one": True},
+        Compared.MEAN_CPU,
+    ),
+    Family(
+        "study-nodes",
+        "nodes of a study, for one of 2,000 jobs",
+        "simulating",
+        "nodes",
+        _DOUBLED,
+        {"jobs": 2000},
         Compared.MEAN_CPU,
     ),
 )

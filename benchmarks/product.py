@@ -34,6 +34,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "Telemetry": ("reprieve.runtime.telemetry",),
     "Journal": ("reprieve.runtime.journal",),
     "Loop": ("reprieve.runtime.loop",),
+    "settle": ("reprieve.runtime.memory", "gc:freeze"),
     "PerformerLimits": ("reprieve.runtime.performer", "reprieve.runtime.performer:Limits"),
     "run": ("reprieve.runtime.virtual_time",),
     "clock": ("reprieve.runtime.virtual_time",),

@@ -23,7 +23,7 @@ KNOWN_BY = {
     },
     "units": {
         "assembly",
-        "scheduler/deciding.py",  # marks whole groups
+        "scheduler/plan_opening.py",  # marks whole groups
         "scheduler/explanation.py",
         "scheduler/member_explanation.py",
         "scheduler/last_look.py",  # finds the members that joined a unit since the decision

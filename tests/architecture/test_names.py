@@ -6,11 +6,6 @@ from functools import cache
 
 from tests.architecture.source import modules
 
-# Each of these names the same thing of Kubernetes in two places that must not know each other.
-SHARED_NAMES = {
-    "Cluster": "what the scheduler watches and acts on; what a Python program reads and asks about"
-}
-
 
 @cache
 def public_classes() -> dict[str, list[str]]:
@@ -23,10 +18,4 @@ def public_classes() -> dict[str, list[str]]:
 
 
 def test_no_public_class_name_stands_in_two_modules() -> None:
-    doubled = {name: paths for name, paths in public_classes().items() if len(paths) > 1}
-    assert {name: paths for name, paths in doubled.items() if name not in SHARED_NAMES} == {}
-
-
-def test_the_exceptions_are_few_and_needed() -> None:
-    assert len(SHARED_NAMES) <= 5
-    assert all(len(public_classes()[name]) > 1 for name in SHARED_NAMES)
+    assert {name: paths for name, paths in public_classes().items() if len(paths) > 1} == {}

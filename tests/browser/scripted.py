@@ -306,6 +306,7 @@ def _detail(found: Json, victims: list[Pod]) -> Json:
                 "unit": "PodGroup/team-a/finetune",
                 "pods": 6,
                 "priority": 500,
+                "schedulingPriority": 100,
                 "reason": "other victims have lower priorities",
             },
         ],

@@ -31,6 +31,7 @@ def test_a_decision_has_stages_victims_spared_units_and_the_plans_that_lost(page
     page.press("ArrowRight")
     assert page.evaluate("!document.getElementById('spared-by').hidden")
     assert texts(page, "#spared-by tbody th") == ["PodGroup/team-c/eval", "PodGroup/team-a/finetune"]
+    assert texts(page, "#spared-by td:nth-of-type(2)") == ["100", "500 (own 100)"]
     assert "there is room beside it" in text(page, "#spared-by")
     page.press("ArrowRight")
     assert "lowest highest priority: 8 pods, highest priority 100" in text(page, "#other-plans")

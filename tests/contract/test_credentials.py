@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.contract import ClusterFixture, RecordingWatcher
+from reprieve.cluster.contract_fixture import ClusterFixture, RecordingWatcher
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, ClusterFixture, lists_then_watches
+from reprieve.cluster.contract import CHECKS, Check, lists_then_watches
+from reprieve.cluster.contract_fixture import ClusterFixture
 from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
 from reprieve.cluster.mini.cluster import MiniCluster

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, BrokenContractError, Check, ClusterFixture, check_cluster
+from reprieve.cluster.contract import CHECKS, Check, check_cluster
+from reprieve.cluster.contract_fixture import BrokenContractError, ClusterFixture
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
 from reprieve.cluster.mini.store import parsed

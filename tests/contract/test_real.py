@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, ClusterFixture
+from reprieve.cluster.contract import CHECKS, Check
+from reprieve.cluster.contract_fixture import ClusterFixture
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster

@@ -1,12 +1,16 @@
 """Plans that disturb least hold under all constraints, and are never worse than those of the ceiling."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
+from reprieve.preemption.least_disturbance.model_of_question import RoomsInReach, reach_of
+from reprieve.preemption.least_disturbance.prices import Prices
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
@@ -14,7 +18,7 @@ from reprieve.preemption.ranking import rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
-from tests.properties.preempting import question_of
+from tests.properties.preempting import question_of, takeable_of
 
 LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
 
@@ -42,6 +46,20 @@ def test_plans_are_sound_and_no_worse(breaks_no_budget: bool, crowd: Crowd) -> N
         assert breaks_no_budget or cost <= ceiling
         assert bound <= cost
         assert not plan.quality.proved or bound == cost
+
+
+@given(crowd=crowds(EVERYTHING, gang=True))
+def test_ceilings_are_those_of_the_whole_model(crowd: Crowd) -> None:
+    question = question_of(crowd, LEAST)
+    if question is None:
+        return
+    takeable, target = takeable_of(question), len(question.demand.pods)
+    reach = reach_of(question, takeable, np.ones(len(question.view.nodes), np.bool_), math.inf)
+    prices = Prices(question, takeable.units, takeable.accounts, None, reach.units)
+    rooms = RoomsInReach(question, takeable, reach, target, prices.of)
+    whole = rooms.below(math.inf)
+    assert rooms.levels == whole.levels
+    assert rooms.levels_within_budgets == whole.levels_within_budgets
 
 
 @given(crowd=crowds(EVERYTHING, gang=True))

@@ -2,9 +2,8 @@
 
 from hypothesis import given
 
-from reprieve.preemption.domain_plan import plan_in
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import domains
+from reprieve.preemption.search import domains, plan_in
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import PlainSearch, optimum

@@ -17,14 +17,13 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint
-from reprieve.preemption.domain_plan import plan_in
 from reprieve.preemption.node_pruning import ground_of, lower_bounds, outlook, roughly_bounded, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
 from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, WhereItMatters
-from reprieve.preemption.search import candidates
+from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds

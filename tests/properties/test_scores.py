@@ -6,24 +6,19 @@ from hypothesis import given
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile, ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring import node, resources
 from tests.properties.agreement import assert_same_scores
-from tests.properties.vocabulary import GPU
+from tests.properties.vocabulary import MANY_RESOURCES
 from tests.properties.worlds import World, worlds
 from tests.reference.plain import scores as plain
 
-MANY = (
-    ResourceWeight("cpu"),
-    ResourceWeight("memory", 2),
-    ResourceWeight("ephemeral-storage"),
-    ResourceWeight(GPU, 5),
-    ResourceWeight("pods", 3),
-)
 UP_AND_DOWN = (ShapePoint(0, 0), ShapePoint(33, 7), ShapePoint(70, 3), ShapePoint(100, 10))
 STRATEGIES = {
     "default": DEFAULT_PROFILE,
-    "least": Profile(strategy_resources=MANY),
-    "most": Profile(strategy=Strategy.MOST_ALLOCATED, strategy_resources=MANY),
+    "least": Profile(strategy_resources=MANY_RESOURCES),
+    "most": Profile(strategy=Strategy.MOST_ALLOCATED, strategy_resources=MANY_RESOURCES),
     "shape": Profile(
-        strategy=Strategy.REQUESTED_TO_CAPACITY_RATIO, strategy_resources=MANY, strategy_shape=UP_AND_DOWN
+        strategy=Strategy.REQUESTED_TO_CAPACITY_RATIO,
+        strategy_resources=MANY_RESOURCES,
+        strategy_shape=UP_AND_DOWN,
     ),
 }
 
@@ -34,7 +29,9 @@ def test_allocation(strategy: str, world: World) -> None:
     assert_same_scores(world, resources.allocation, plain.allocation, STRATEGIES[strategy])
 
 
-@pytest.mark.parametrize("balanced", [DEFAULT_PROFILE.balanced_resources, MANY], ids=["two", "many"])
+@pytest.mark.parametrize(
+    "balanced", [DEFAULT_PROFILE.balanced_resources, MANY_RESOURCES], ids=["two", "many"]
+)
 @given(world=worlds(frozenset({"resources"})))
 def test_balance(balanced: tuple[ResourceWeight, ...], world: World) -> None:
     profile = Profile(balanced_resources=balanced)

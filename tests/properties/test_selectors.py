@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from reprieve.model.nodes import nodes_table
 from reprieve.model.objects import LabelSelector, Node, Pod, Ref
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import compile_selector, tolerates
-from reprieve.model.shape import compile_pod
 from tests.properties.agreement import cluster_of
 from tests.properties.vocabulary import POD_LABELS, label_selector, labels_from
 from tests.properties.worlds import World, worlds

@@ -20,10 +20,11 @@ from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
-from reprieve.preemption.search import best, candidates
+from reprieve.preemption.search import candidates
 from tests.properties.random_gangs import ROOM, TIED
 from tests.properties.random_trees import TreeWorld, built_tree, seeded_tree
 from tests.reference.demands import tree_demand
+from tests.reference.searching import best
 from tests.reference.tree_fits import keeps_its_word, tree_fits
 
 WORLDS = 5_000 if settings().max_examples > 1000 else 200

@@ -7,14 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile, Strategy
 from reprieve.scheduler import growable_columns
 from tests.properties.described import described
 from tests.properties.mirrored import GROUPS, Mirrored, key_of, mirrored
-from tests.properties.vocabulary import NAMESPACES
+from tests.properties.vocabulary import GPU, MANY_RESOURCES, NAMESPACES
 from tests.properties.worlds import FEATURES
 
 SEEDS = st.integers(0, 2**32 - 1)
 FAMILIES = {"all": FEATURES, "volumes": frozenset({"volumes"}), "company": frozenset({"pods", "spread"})}
+PROFILES = (
+    DEFAULT_PROFILE,
+    Profile(
+        strategy=Strategy.MOST_ALLOCATED,
+        strategy_resources=MANY_RESOURCES,
+        balanced_resources=MANY_RESOURCES,
+        waived=frozenset({"TaintToleration"}),
+        ignored_resources=frozenset({GPU}),
+    ),
+)
 Rounds = list[list[int]]
 # Between two rounds the mirror is looked at, so that its caches are filled and later have to be patched.
 ROUNDS = st.lists(st.lists(SEEDS, min_size=1, max_size=8), min_size=2, max_size=8)
@@ -36,6 +48,22 @@ def test_a_mirror_equals_a_snapshot_built_afresh(features: frozenset[str], seed:
         assert described(now.mirror.snapshot()) == described(now.built())
         now.go_through(seeds)
     assert described(now.mirror.snapshot()) == described(now.built())
+
+
+@given(SEEDS, ROUNDS)
+def test_a_pod_is_placed_as_without_caches(seed: int, rounds: Rounds) -> None:
+    now = mirrored(seed)
+    for seeds in rounds:
+        view = now.mirror.snapshot()
+        bare = view.copy()
+        for row, profile in itertools.product(view.pods.rows.values(), PROFILES):
+            cached, afresh = (place(pod_demand(v, row, profile), v, profile) for v in (view, bare))
+            assert _nodes(cached) == _nodes(afresh)
+        now.go_through(seeds)
+
+
+def _nodes(found: Placement | Unplaceable) -> tuple[int, ...]:
+    return found.nodes if isinstance(found, Placement) else ()
 
 
 @given(SEEDS, ROUNDS)

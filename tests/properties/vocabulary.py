@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from reprieve.model.json import Json
+from reprieve.placement.profile import ResourceWeight
 
 Vocabulary = Mapping[str, tuple[str, ...]]  # label keys and the values they take
 T = TypeVar("T")
@@ -14,6 +15,13 @@ TOPOLOGY_KEYS = (HOSTNAME, ZONE, RACK)
 ZONES = ("z0", "z1", "z2")
 NAMESPACES = ("default", "blue", "green")
 GPU, HUGEPAGES = "example.com/gpu", "hugepages-2Mi"
+MANY_RESOURCES = (
+    ResourceWeight("cpu"),
+    ResourceWeight("memory", 2),
+    ResourceWeight("ephemeral-storage"),
+    ResourceWeight(GPU, 5),
+    ResourceWeight("pods", 3),
+)
 
 POD_LABELS = {"app": ("web", "db", "batch"), "track": ("stable", "canary")}
 NODE_LABELS = {"disk": ("ssd", "hdd"), "generation": ("1", "2", "3", "new")}

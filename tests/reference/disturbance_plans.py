@@ -11,7 +11,8 @@ from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturban
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import best, candidates
+from reprieve.preemption.search import candidates
+from tests.reference.searching import best
 
 USUAL_EFFORT = 10_000
 LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)

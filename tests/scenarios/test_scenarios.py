@@ -84,8 +84,8 @@ def compare(question: Question, expect: Expected, now: float) -> None:
     assert not expect.nothing
     best, *others = sorted(plans, key=lambda plan: rank(plan, question.ranking))
     compare_plan(expect, view, best)
-    criteria = {plan.domain: decided_by(best, plan, question.ranking).code for plan in others}
-    assert expect.loses.items() <= criteria.items()
+    criteria = zip(others, decided_by(best, others, question.ranking), strict=True)
+    assert expect.loses.items() <= {plan.domain: criterion.code for plan, criterion in criteria}.items()
 
 
 def compare_plan(expect: Expected, view: Snapshot, plan: Plan) -> None:

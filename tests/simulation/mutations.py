@@ -96,7 +96,7 @@ MUTATIONS = (
     ),
     Mutation(
         "room that is not reserved",
-        "scheduler/deciding.py",
+        "scheduler/plan_opening.py",
         "            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)\n",
         "            pass\n",
         unit("test_core_preemption.py"),

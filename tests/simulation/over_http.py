@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import kube_cluster
-from reprieve.cluster.port import Cluster as Port
+from reprieve.cluster.port import ClusterPort
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
@@ -38,7 +38,7 @@ class ChaoticPlay(CrowdedPlay):
     def __init__(self, seed: int, tell: Tell) -> None:
         super().__init__(seed, tell)
         self._chaos = Chaos(seed, TROUBLED_SECONDS)
-        self._port: Port = self._cluster
+        self._port: ClusterPort = self._cluster
         self.wrongs = Wrongs(0, 0, 0)
 
     async def act(self) -> Tally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.port import Cluster
+from reprieve.cluster.port import ClusterPort
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
@@ -62,7 +62,7 @@ class Play:
         self._scenario = scenario
         self._tell = tell
         self._cluster = MiniCluster(clock, scenario.faults)
-        self._port: Cluster = self._cluster
+        self._port: ClusterPort = self._cluster
         self._offset = 0.0
         self._auditor = Auditor(self._cluster.store, self._say)
         self._scheduler = AuditedScheduler(self._auditor)

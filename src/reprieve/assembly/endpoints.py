@@ -38,6 +38,7 @@ from reprieve.cluster.kube.client import Connection, NoAnswerError
 from reprieve.cluster.kube.client_ca import ClientCaUnavailableError, read_client_ca
 from reprieve.config.encoding import as_document
 from reprieve.page.feed import PictureFeed
+from reprieve.page.live import LivePicture
 from reprieve.page.server import page_routes
 from reprieve.runtime.heartbeat import report_slow_steps
 from reprieve.runtime.http_endpoints import (
@@ -76,6 +77,10 @@ class ReviewOptions:
     refused: float = 10.0
     looks_up: bool = True
     must_learn: bool = False
+
+    @property
+    def cache_times(self) -> ReviewCacheTimes:
+        return ReviewCacheTimes(self.known, self.allowed, self.refused)
 
 
 USUALLY = ReviewOptions()
@@ -127,42 +132,15 @@ async def served(
     It may run in another thread than the scheduler: then ``read`` reads what observers have collected in the
     scheduler's thread. Only ``shown.readiness`` is read directly.
     """
-    supervisor, readiness = Supervisor(), shown.readiness
-
-    def alive() -> Iterator[HealthCheck]:
-        return chain(readiness.alive(), supervisor.checks())
-
-    def ready() -> Iterator[HealthCheck]:
-        return chain(readiness.ready(), supervisor.checks())
-
-    async def metrics() -> bytes:
-        return await read(shown.telemetry.text)
-
-    async def configz() -> bytes:
-        return msgspec.json.encode({"componentconfig": as_document(configured)})
-
-    endpoints: Endpoints = {
-        "/healthz": ProbeEndpoint(alive),
-        "/livez": ProbeEndpoint(alive),
-        "/readyz": ProbeEndpoint(ready),
-        "/metrics": ContentEndpoint(metrics, CONTENT_TYPE),
-        "/configz": ContentEndpoint(configz, JSON),
-    }
-    trust = Trust(endpoint.files, endpoint.manners)
+    supervisor, trust = Supervisor(), Trust(endpoint.files, endpoint.manners)
     async with AsyncExitStack() as stack:
-        # Connections of its own: authorizing a reader of metrics must not slow down scheduling.
-        tokens = await stack.enter_async_context(client.connected(reviews.token_reviews))
-        access, objects = [
-            await stack.enter_async_context(client.connected(reviews.access_reviews)) for _ in range(2)
-        ]
+        connections = await _review_connections(stack, reviews)
         stack.push_async_callback(supervisor.stop)
-        supervisor.start("slow steps", partial(report_slow_steps, readiness.heartbeat))
-        await _keep_up(trust, endpoint, reviews, tokens, supervisor)
-        options = reviews.options
-        times = ReviewCacheTimes(options.known, options.allowed, options.refused)
-        keeper = DelegatedAuth(ReviewConnections(tokens, access, objects), times)
+        supervisor.start("slow steps", partial(report_slow_steps, shown.readiness.heartbeat))
+        await _keep_up(trust, endpoint, reviews, connections.tokens, supervisor)
+        keeper = DelegatedAuth(connections, reviews.options.cache_times)
         decisions = ReaderEndpoint(_decisions(keeper, trust, shown.recent, read))
-        endpoints = {**endpoints, DECISIONS_PATH: decisions}
+        endpoints = {**_endpoints(configured, shown, read, supervisor), DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(keeper, trust), endpoint.for_all)
         page = replica_page(reviews.access_reviews.server, shown.feed, read, keeper, trust)
         made.add_routes(page_routes(page))
@@ -173,13 +151,49 @@ async def served(
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         if page.live is not None:
-            # A supervisor of its own: a page that fails is no reason to restart the scheduler.
-            pages = Supervisor()
-            stack.push_async_callback(pages.stop)
-            stack.callback(page.live.close)
-            pages.start("page", page.live.keep_fresh)
+            _keep_fresh(stack, page.live)
         await _listen(runner, endpoint, trust)
         yield int(runner.addresses[0][1])
+
+
+async def _review_connections(stack: AsyncExitStack, reviews: ReviewServers) -> ReviewConnections:
+    """Connections of its own: authorizing a reader of metrics must not slow down scheduling."""
+    servers = reviews.token_reviews, reviews.access_reviews, reviews.access_reviews
+    return ReviewConnections(*[await stack.enter_async_context(client.connected(one)) for one in servers])
+
+
+def _endpoints(
+    configured: config.Configuration, shown: Observers, read: ReadByScheduler, supervisor: Supervisor
+) -> Endpoints:
+    """Those that are the same for every reader."""
+
+    def alive() -> Iterator[HealthCheck]:
+        return chain(shown.readiness.alive(), supervisor.checks())
+
+    def ready() -> Iterator[HealthCheck]:
+        return chain(shown.readiness.ready(), supervisor.checks())
+
+    async def metrics() -> bytes:
+        return await read(shown.telemetry.text)
+
+    async def configz() -> bytes:
+        return msgspec.json.encode({"componentconfig": as_document(configured)})
+
+    return {
+        "/healthz": ProbeEndpoint(alive),
+        "/livez": ProbeEndpoint(alive),
+        "/readyz": ProbeEndpoint(ready),
+        "/metrics": ContentEndpoint(metrics, CONTENT_TYPE),
+        "/configz": ContentEndpoint(configz, JSON),
+    }
+
+
+def _keep_fresh(stack: AsyncExitStack, live: LivePicture) -> None:
+    """With a supervisor of its own: a page that fails is no reason to restart the scheduler."""
+    pages = Supervisor()
+    stack.push_async_callback(pages.stop)
+    stack.callback(live.close)
+    pages.start("page", live.keep_fresh)
 
 
 async def _keep_up(

@@ -11,8 +11,8 @@ from typing import Protocol
 from reprieve.cluster.api.event_contents import seen_event
 from reprieve.cluster.port import (
     Answer,
-    Cluster,
     ClusterEvent,
+    ClusterPort,
     EventLog,
     ScheduledCluster,
     UnlistedEventsError,
@@ -27,7 +27,7 @@ from reprieve.scheduler.settings import Settings
 _REPORTER = "reprieve"
 
 
-class LoggedCluster(Cluster, EventLog, Protocol):
+class LoggedCluster(ClusterPort, EventLog, Protocol):
     """A cluster whose events can be listed."""
 
 

@@ -13,9 +13,10 @@ from reprieve.config.keys.plugin_args import (
     ScoringStrategy,
 )
 from reprieve.model.objects import NodeAffinity, Ref, TopologySpreadConstraint
+from reprieve.model.pod_compilation import compile_preferred_nodes
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import NodeQuery, compile_node_selector
-from reprieve.model.shape import WeightedNodeTerm, compile_preferred_nodes
+from reprieve.model.shape import WeightedNodeTerm
 from reprieve.placement.constraints import BY_PLUGIN
 from reprieve.placement.profile import (
     SYSTEM_SPREAD,

@@ -4,6 +4,7 @@ A cell is keyed by its content and its result is a file, so that a study that wa
 was. Where workers are is not known here.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.study.cell import CellKey, StudiedPolicy, cell_key, play
 from reprieve.study.importers import journal as journal_importer
 from reprieve.study.measures import Measured
+from reprieve.study.node_pools import with_known_gpus
+from reprieve.study.sources import openb_nodes
+from reprieve.study.text_lines import TraceError
 
 _SUFFIX = ".json"
 _PLAYED_BY = ("model", "placement", "preemption", "scheduler", "config", "study")
@@ -90,6 +94,7 @@ def studied(
     workers: Workers,
 ) -> dict[str, list[Measured]]:
     """By policy, in the order of the seeds."""
+    cells.prepare()
     wanted = [(policy, seed) for seed in seeds for policy in policies]
     keys = {(policy.name, seed): cells.key(content, policy, seed) for policy, seed in wanted}
     missing = [(policy, seed) for policy, seed in wanted if not cells.has(keys[policy.name, seed])]
@@ -122,16 +127,32 @@ class KeptCells:
     def read(self, key: CellKey) -> Measured:
         return msgspec.json.decode(self._path(key).read_bytes(), type=Measured)
 
+    def prepare(self) -> None:
+        """Raises StudyError if results cannot be kept: to be known before the first cell is played."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            probe = self._beside("probe")
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise self._not_written(error) from error
+
     def keep(self, key: CellKey, result: bytes) -> None:
         """Written beside its place and then moved there, so that a file is whole or not there."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._path(key)
-            beside = path.with_suffix(".part")
+            beside = self._beside(key.digest)
             beside.write_bytes(result)
-            beside.replace(path)
+            beside.replace(self._path(key))
         except OSError as error:
-            raise StudyError(f"--out {self._directory}: cannot be written: {error.strerror}") from error
+            raise self._not_written(error) from error
+
+    def _beside(self, name: str) -> Path:
+        """Of this process: another one may play the same study."""
+        return self._directory / f"{name}.{os.getpid()}.part"
+
+    def _not_written(self, error: OSError) -> StudyError:
+        reason = (error.strerror or str(error)).lower()
+        return StudyError(f"--out {self._directory.parent}: cannot be written: {reason}")
 
     def _path(self, key: CellKey) -> Path:
         return self._directory / f"{key.digest}{_SUFFIX}"
@@ -165,15 +186,23 @@ def journaled_cluster(directory: Path) -> journal_importer.JournaledCluster:
 
 
 def nodes_in(path: Path) -> tuple[Node, ...]:
-    """The Nodes of a file: a list of kubectl, documents, or a snapshot."""
+    """The Nodes of a file: a list of kubectl, documents, a snapshot, or openb's CSV."""
     try:
-        found = parse_objects(path.read_bytes(), str(path))
+        content = path.read_bytes()
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    try:
+        of_openb = openb_nodes(str(path), content)
+    except TraceError as error:
+        raise StudyError(str(error)) from error
+    if of_openb:
+        return of_openb
+    found = parse_objects(content, str(path))
     if found.problems:
-        raise StudyError("; ".join(found.problems))
+        more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+        raise StudyError(f"{found.problems[0]}{more}")
     seen = decoded(consistent(ClusterObjects(found.objects, 0.0))).seen
-    nodes = tuple(one.object for one in seen if isinstance(one.object, Node))
+    nodes = tuple(with_known_gpus(one.object) for one in seen if isinstance(one.object, Node))
     if not nodes:
         raise StudyError(f"{path}: expected one or more Nodes, got none")
     return nodes

@@ -16,6 +16,7 @@ from typing import NoReturn, TextIO
 
 import click
 
+from reprieve.cli.finite_range import FiniteRange
 from reprieve.cli.scenes import SCENES, DemoEndedError, ScenePacing, SceneSkippedError
 from reprieve.cli.terminal import note, prompt
 from reprieve.cli.terminal import show_fitting as show
@@ -50,7 +51,7 @@ BREATH_SECONDS = 0.15
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="N",
     help="Play N simulated seconds per second. Default: as fast as possible.",
 )

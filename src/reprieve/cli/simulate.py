@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
+from reprieve.cli.finite_range import FiniteRange
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say
 
@@ -62,7 +63,7 @@ class SimulateFlags(TypedDict):
 @click.option("--window", default="", metavar="2d..9d", help="Only jobs that arrive within it.")
 @click.option(
     "--compress",
-    type=click.FloatRange(0.001, 1000),
+    type=FiniteRange(0.001, 1000),
     default=1.0,
     metavar="FACTOR",
     help="Let jobs arrive so many times as fast.",
@@ -76,7 +77,7 @@ class SimulateFlags(TypedDict):
 )
 @click.option(
     "--warmup",
-    type=click.FloatRange(0, 0.9),
+    type=FiniteRange(0, 0.9),
     default=0.1,
     show_default=True,
     help="The share of the trace at its beginning that does not count.",
@@ -111,10 +112,10 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     head = study.head
     if flags["strict"] and head.left_out:
         raise click.ClickException(f"{trace}: {len(head.left_out)} left out; the first: {head.left_out[0]}")
-    if not head.jobs:
-        raise click.ClickException(f"{trace}: no job is left to play")
     for line in left_out_lines(head):
         note(line)
+    if not head.jobs:
+        raise click.ClickException(f"{trace}: no job is left to play")
     out = Path(flags["out"])
     with _workers(flags) as workers, progress_bar("playing") as bar:
         cells = KeptCells(out / "cells", head.version, bar.show)
@@ -181,7 +182,7 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
     from reprieve.assembly.studies import StudyError, journaled_cluster, version_and_code
     from reprieve.study.setup import StudyOptions, generated_study, study_of_trace
     from reprieve.study.sources import GENERATED, generator_options
-    from reprieve.study.trace import TraceError
+    from reprieve.study.text_lines import TraceError
 
     options = StudyOptions(
         policies,
@@ -196,8 +197,10 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
         if source.partition(":")[0] == GENERATED and not Path(source).exists():
             generator = generator_options(source)
             nodes = _nodes(flags["nodes"] or f"gpu8x{generator.nodes}")
+            _expect_no_mapping(flags["mapped"], "a trace that is made up")
             return generated_study(source, generator, nodes, options)
         if Path(source).is_dir():
+            _expect_no_mapping(flags["mapped"], "a journal")
             journaled = journaled_cluster(Path(source))
             nodes = _nodes(flags["nodes"]) if flags["nodes"] else journaled.nodes
             return study_of_trace(journaled.trace, nodes, options)
@@ -207,11 +210,18 @@ def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Stu
     return study_of_trace(trace, _nodes(flags["nodes"] or _USUAL_NODES), options)
 
 
+def _expect_no_mapping(mapped: tuple[str, ...], got: str) -> None:
+    if mapped:
+        raise click.BadParameter(
+            f"expected a trace with columns, got {got}, which has priorities", param_hint="--map"
+        )
+
+
 def _trace(source: str, mapped: tuple[str, ...]) -> "Trace":
-    from reprieve.study.sources import MappingError, parse_mapping, trace_in
+    from reprieve.study.sources import MappingError, parse_mappings, trace_in
 
     try:
-        mapping = dict(map(parse_mapping, mapped))
+        mapping = parse_mappings(mapped)
     except MappingError as error:
         raise click.BadParameter(str(error), param_hint="--map") from error
     try:

@@ -32,6 +32,7 @@ from reprieve.assembly.running_clusters import RegistryError
 from reprieve.assembly.up_page import PictureFeed, page_of_up
 from reprieve.cli.config_files import config_error, document_in
 from reprieve.cli.example_preemption import FILE, example_commands, example_objects, own_command
+from reprieve.cli.finite_range import FiniteRange
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.removal import removed_if_killed
 from reprieve.cli.shutdown_signals import interruption
@@ -63,7 +64,7 @@ from reprieve.runtime.logs import log_as_text
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(0, 1_000_000, min_open=True),
+    type=FiniteRange(0, 1_000_000, min_open=True),
     default=1.0,
     show_default=True,
     help="Speed up container starts, job durations and grace periods by this factor.",
@@ -111,7 +112,7 @@ from reprieve.runtime.logs import log_as_text
 )
 @click.option(
     "--job-seconds",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     default=30.0,
     show_default=True,
     help="How long a pod of a Job runs whose annotation reprieve.dev/run-seconds does not say; "

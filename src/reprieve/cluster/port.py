@@ -35,7 +35,7 @@ class Lost:
 Answer = Succeeded | Refused | Lost
 
 
-class Cluster(Protocol):
+class ClusterPort(Protocol):
     """A cluster as the scheduler needs it; ``cluster.contract`` checks what an implementation must do."""
 
     def watch(self) -> AsyncIterator[ClusterEvent]:

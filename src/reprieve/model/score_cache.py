@@ -14,35 +14,58 @@ Rows = Ints | slice
 ALL = slice(None)
 
 _MOST_ENTRIES = 256  # pod shapes; beyond that the cache starts over
+_MOST_TOUCHES = 4096  # scores that are older than so many changes are computed anew
+
+
+class Touches:
+    """Which rows changed, in order. Changes are numbered from 1; only the latest are remembered."""
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self._latest: list[int] = []
+
+    def touch(self, row: int) -> None:
+        self.newest += 1
+        self._latest.append(row)
+        if len(self._latest) >= 2 * _MOST_TOUCHES:
+            del self._latest[:_MOST_TOUCHES]
+
+    def since(self, number: int) -> list[int] | None:
+        """The rows that changed after the change of this number, each once; None if it is too long ago."""
+        behind = self.newest - number
+        if behind > len(self._latest):
+            return None
+        return list(dict.fromkeys(self._latest[len(self._latest) - behind :]))
 
 
 class ScoreCache:
     def __init__(self) -> None:
         self._scores: dict[Hashable, tuple[Ints, int]] = {}
 
-    def refreshed(self, key: Hashable, touched: Ints, compute: Callable[[Rows], Ints]) -> Ints:
-        """``touched``: for each row, the number of the change that touched it last; numbers only grow."""
-        newest = int(touched.max(initial=0))
+    def refreshed(self, key: Hashable, size: int, touches: Touches, compute: Callable[[Rows], Ints]) -> Ints:
+        """``size``: how many rows there are."""
         kept = self._scores.get(key)
-        if kept is None or len(kept[0]) != len(touched):
+        rows = touches.since(kept[1]) if kept is not None and len(kept[0]) == size else None
+        if kept is None or rows is None:
             if len(self._scores) >= _MOST_ENTRIES:
                 self._scores.clear()
             scores = compute(ALL).copy()
+        elif rows:
+            scores = kept[0]
+            scores.setflags(write=True)
+            scores[rows] = compute(np.array(rows, np.int64))
         else:
-            scores, known = kept
-            rows = np.flatnonzero(touched > known)
-            if len(rows):
-                scores.setflags(write=True)
-                scores[rows] = compute(rows)
+            return kept[0]
         scores.setflags(write=False)
-        self._scores[key] = scores, newest
+        self._scores[key] = scores, touches.newest
         return scores
 
-    def fresh(self, key: Hashable, touched: Ints) -> Ints | None:
+    def fresh(self, key: Hashable, size: int, touches: Touches) -> Ints | None:
         """The scores, if they are known and no row has changed since."""
         kept = self._scores.get(key)
-        is_fresh = kept is not None and len(kept[0]) == len(touched) and kept[1] == touched.max(initial=0)
-        return kept[0] if kept is not None and is_fresh else None
+        if kept is None or len(kept[0]) != size or kept[1] != touches.newest:
+            return None
+        return kept[0]
 
     def clear(self) -> None:
         """Needed when rows are reused for other nodes."""

@@ -19,7 +19,7 @@ from reprieve.model.objects import PriorityClass
 from reprieve.model.owners import Namespaces, Owners
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
-from reprieve.model.score_cache import ALL, Rows, ScoreCache, WhatIfScores
+from reprieve.model.score_cache import ALL, Rows, ScoreCache, Touches, WhatIfScores
 from reprieve.model.selectors import NOTHING
 from reprieve.model.shape import PodTerm
 from reprieve.model.storage import InUse, Storage
@@ -29,16 +29,17 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedScores:
-    """The score cache, and for each node the number of its last change."""
+    """The score cache, the number of nodes, and which of them changed."""
 
     scores: ScoreCache
-    touched: Ints
+    size: int
+    touches: Touches
 
     def get(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
-        return self.scores.refreshed(key, self.touched, compute)
+        return self.scores.refreshed(key, self.size, self.touches, compute)
 
     def known(self, key: Hashable) -> Ints | None:
-        return self.scores.fresh(key, self.touched)
+        return self.scores.fresh(key, self.size, self.touches)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

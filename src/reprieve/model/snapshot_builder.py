@@ -21,10 +21,11 @@ from reprieve.model.objects import (
     runs,
 )
 from reprieve.model.owners import OWNER_KINDS, namespaces_table, owners_table
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.pods import pods_table
 from reprieve.model.pods_by_importance import slots_of
 from reprieve.model.resources import Amounts, Problems, ResourceAxis, node_capacity
-from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.storage import KINDS as STORAGE
 from reprieve.model.storage import build_storage, volumes_in_use

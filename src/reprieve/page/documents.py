@@ -307,6 +307,7 @@ def _spared(spared: Spared) -> Json:
         "unit": spared.unit,
         "pods": spared.pods,
         "priority": spared.priority,
+        **own_priority_json(spared.own_priority),
         "reason": spared.because.text,
     }
 

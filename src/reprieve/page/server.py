@@ -5,7 +5,7 @@ Where it listens is decided elsewhere.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,9 +19,9 @@ from reprieve.model.json import Json
 from reprieve.page.change_ring import ChangeBatch
 from reprieve.page.documents import decision_json, picture_json
 from reprieve.page.live import LivePicture
-from reprieve.page.picture import GroupGone, Picture, PictureChange
+from reprieve.page.picture import Picture
 from reprieve.page.reader_limits import ReaderPlaces, WorkPace
-from reprieve.page.rows import GroupRow, PodRow, namespace_of
+from reprieve.page.shown_kinds import kinds_in_changes, kinds_in_picture, may_get_shown
 from reprieve.page.sources import (
     PageParts,
     PageQuestions,
@@ -32,7 +32,6 @@ from reprieve.page.sources import (
 )
 from reprieve.page.static_files import INDEX, static_file
 from reprieve.report.hidden_names import MayGet, Named, may_get_all, named_in
-from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.supervision.mishaps import log_mishap
 
 PAGE_PATH = "/page/"
@@ -198,9 +197,9 @@ class _Api:
 
     async def _filtered_picture(self, request: web.Request, sight: ReaderSight, at: float | None) -> bytes:
         frame = await self.parts.frames.frame(at)
-        named = await self._pace.run(partial(_names_for, request, frame.picture))
+        kinds = await self._pace.run(partial(_kinds_for, request, frame.picture))
         # What comes between is not reviewed yet, and therefore hidden.
-        may_get = await sight.of(named)
+        may_get = await sight.of(kinds)
         return await self._pace.run(partial(self._written_for, request, frame, may_get))
 
     def _shared(self, frame: PictureFrame, live: LivePicture) -> bytes:
@@ -229,7 +228,7 @@ class _Api:
         if kept is None:
             text = f"decision {name} is not known any more: the page keeps only the newest ones"
             raise PageRefusedError(text, HTTPStatus.NOT_FOUND)
-        may_get = await _may_get(sight, lambda: named_in(kept.decision))
+        may_get = await may_get_shown(sight, lambda: named_in(kept.decision))
         return _json(decision_json(kept, frame.picture, may_get))
 
     async def history(self, request: web.Request) -> web.StreamResponse:
@@ -277,7 +276,7 @@ class _Api:
         return None
 
     async def _event(self, batch: ChangeBatch, sight: ReaderSight) -> bytes:
-        may_get = await _may_get(sight, partial(_names_in_changes, batch))
+        may_get = await may_get_shown(sight, partial(kinds_in_changes, batch))
         if may_get is may_get_all:
             return batch.event()
         return await self._pace.run(partial(batch.event, may_get))
@@ -373,6 +372,11 @@ async def _send(response: web.StreamResponse, data: bytes) -> None:
         await response.write(data)
 
 
+def _kinds_for(request: web.Request, picture: Picture) -> frozenset[Named]:
+    _check_connected(request)
+    return frozenset(kinds_in_picture(picture))
+
+
 def _check_connected(request: web.Request) -> None:
     """Readers that went away meanwhile are not worked for."""
     if not _is_connected(request):
@@ -393,47 +397,6 @@ async def _until_rights_change(sight: ReaderSight) -> None:
 
 def _reload(sentence: str) -> bytes:
     return b"event: reload\ndata: %b\n\n" % msgspec.json.encode({"message": sentence})
-
-
-# --- names ---------------------------------------------------------------------------------------
-
-
-async def _may_get(sight: ReaderSight, named: Callable[[], Iterable[Named]]) -> MayGet:
-    """Names are collected only for a reader that may not get all of them."""
-    everything = await sight.of(())
-    return everything if everything is may_get_all else await sight.of(frozenset(named()))
-
-
-def _names_for(request: web.Request, picture: Picture) -> frozenset[Named]:
-    _check_connected(request)
-    return frozenset(_names_in_picture(picture))
-
-
-def _names_in_picture(picture: Picture) -> Iterator[Named]:
-    for pod in picture.pods():
-        yield from _names_in_change(pod)
-    for group in picture.groups():
-        yield from _names_in_change(group)
-    for kept in picture.decisions.all():
-        yield from named_in(kept.decision)
-
-
-def _names_in_changes(batch: ChangeBatch) -> Iterator[Named]:
-    for change in batch.changes:
-        yield from _names_in_change(change)
-
-
-def _names_in_change(change: PictureChange) -> Iterator[Named]:
-    match change:
-        case PodRow(key=key, group=group):
-            yield "Pod", namespace_of(key)
-            if group:
-                yield "PodGroup", namespace_of(group)
-        case GroupRow(key=key) | GroupGone(key=key):
-            yield "PodGroup", namespace_of(key)
-            yield "CompositePodGroup", namespace_of(key)
-        case KeptDecision(decision=decision):
-            yield from named_in(decision)
 
 
 # --- what was asked ------------------------------------------------------------------------------

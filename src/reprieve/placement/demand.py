@@ -149,6 +149,21 @@ class Demand:
             return self.allowed
         return self.within[position] if self.allowed is None else self.within[position] & self.allowed
 
+    def with_members(
+        self, members: Iterable[int], *, needed: int, most: int | None = None, tree: Branch | None = None
+    ) -> "Demand":
+        """Some of its pods (positions) as a demand of their own; ``tree``: the groups that these are in."""
+        chosen = tuple(members)
+        return replace(
+            self,
+            pods=tuple(self.pods[member] for member in chosen),
+            needed=needed,
+            most=most,
+            nominated=tuple(self.nominated[member] for member in chosen) if self.nominated else (),
+            tree=tree,
+            within=tuple(self.within[member] for member in chosen) if self.within else (),
+        )
+
     def is_met_by(self, nodes: Sequence[int]) -> bool:
         """Whether enough of its pods have one of these nodes, NOWHERE being none."""
         placed = {position for position, node in enumerate(nodes) if node != NOWHERE}
@@ -181,12 +196,7 @@ def _part(
     demand: Demand, members: Sequence[int], tree: Branch | None, needed: int, allowed: Mask | None
 ) -> Demand:
     return replace(
-        demand,
-        pods=tuple(demand.pods[member] for member in members),
-        nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
-        needed=needed,
-        most=needed,
-        tree=tree,
+        demand.with_members(members, needed=needed, most=needed, tree=tree),
         topology_key=tree.topology_key if tree is not None else "",
         allowed=allowed,
     )

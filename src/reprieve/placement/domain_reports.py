@@ -1,4 +1,4 @@
-"""What is said of a domain of a topology: how full it gets, and that nodes are outside of it."""
+"""What is said of a domain of a topology: how good it is, and that nodes are outside of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,12 @@ def named(miss: Unplaceable, topology_key: str, domain: str) -> Unplaceable:
     return replace(miss, survey=replace(miss.survey, rejections=tuple(rejections)))
 
 
-def fullness(view: Snapshot, nodes: Mask, pods: Sequence[int]) -> int:
+def domain_score(view: Snapshot, nodes: Mask, pods: Sequence[int], most: int) -> int:
+    """The more pods the better, and the fuller the domain gets. ``most``: of all domains."""
+    return (len(pods) * 100 // most if most else 0) + _fullness(view, nodes, pods)
+
+
+def _fullness(view: Snapshot, nodes: Mask, pods: Sequence[int]) -> int:
     """How much of the domain's cpu and memory is used then, in percent."""
     return fullness_of_each(view, np.where(nodes, 0, 1), 2, pods)[0]
 

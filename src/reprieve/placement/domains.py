@@ -1,6 +1,6 @@
 """Placing a group within one domain of a topology: a zone, a rack, a block of nodes.
 
-How a tree of groups is placed is in ``group_tree``.
+How a tree of groups is placed is in ``tree_search``.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ import numpy as np
 from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
-from reprieve.placement.domain_reports import fullness, named
+from reprieve.placement.domain_reports import domain_score, named
 from reprieve.placement.gang_search import either, place_in_any_order, rearranged
-from reprieve.placement.group_tree import place_tree
 from reprieve.placement.place import Choose, Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.rejection_codes import NO_CODES
+from reprieve.placement.tree_search import place_tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +55,12 @@ def place_together(
         tries = [(domain, either(found, other)) for (domain, found), other in zip(tries, others, strict=True)]
     fits = [(domain, found) for domain, found in tries if isinstance(found, Placement)]
     if fits:
-        most = max(_placed(found) for _, found in fits)
-        return max(fits, key=lambda fit: _score(view, demand, *fit, most=most))[1]
+        most = max(len(_placed(demand, found)) for _, found in fits)
+
+        def score(fit: tuple[Domain, Placement]) -> int:
+            return domain_score(view, fit[0].nodes, _placed(demand, fit[1]), most)
+
+        return max(fits, key=score)[1]  # of equals the first by name
     misses = [(domain, found) for domain, found in tries if isinstance(found, Unplaceable)]
     if misses:
         codes = NO_CODES.union(*(miss.codes for _, miss in misses))
@@ -82,11 +86,5 @@ def place_within(
     return place_it(demand, view, profile, choose, promised)
 
 
-def _placed(placement: Placement) -> int:
-    return sum(node != NOWHERE for node in placement.nodes)
-
-
-def _score(view: Snapshot, demand: Demand, domain: Domain, placement: Placement, *, most: int) -> float:
-    """The more pods the better, and the fuller the domain gets; of equals the first by name."""
-    rows = [pod for pod, node in zip(demand.pods, placement.nodes, strict=True) if node != NOWHERE]
-    return _placed(placement) * 100 // most + fullness(view, domain.nodes, rows)
+def _placed(demand: Demand, placement: Placement) -> list[int]:
+    return [pod for pod, node in zip(demand.pods, placement.nodes, strict=True) if node != NOWHERE]

@@ -6,6 +6,7 @@ its share is not known here.
 
 from dataclasses import dataclass
 
+_NODES_PER_UNIT = 250  # so that a unit is about the same work in clusters of any size
 _PART = 4  # a search may spend one part in so many: it must leave something to those after it
 
 
@@ -48,6 +49,11 @@ class Share:
         self.left -= units
         self.effort.spent += units
         return True
+
+
+def price_of_placing(pods: int, nodes: int) -> int:
+    """How many units it takes to place so many pods, each of them tried on so many nodes."""
+    return pods * max(1, -(-nodes // _NODES_PER_UNIT))
 
 
 NO_EFFORT = Effort(0)  # nothing is searched, and nothing falls short

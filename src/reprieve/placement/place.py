@@ -14,6 +14,7 @@ from reprieve.placement.constraints.resources import has_room, resources
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand, Promised
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_members import takes_only_room
+from reprieve.placement.merits import best_node
 from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 from reprieve.placement.scoring import SCORERS
@@ -92,7 +93,16 @@ def place(
     promised: Promised = NOTHING_PROMISED,
 ) -> Placement | Unplaceable:
     """A node for as many pods as possible, one after the other; gives up when too few can be left."""
+    if choose is None and not promised and _is_one_pod(demand):
+        node = best_node(Ask(view, demand.pods[0], profile), demand.constraints, demand.nodes_for(0))
+        if node is not None:
+            return Placement((node,))
     return place_in(demand, views_of(view, promised), profile, choose)[0]
+
+
+def _is_one_pod(demand: Demand) -> bool:
+    """Whether all that the demand needs is the best node for its only pod."""
+    return len(demand.pods) == 1 and demand.most is None and all(n == NOWHERE for n in demand.nominated)
 
 
 def views_of(view: Snapshot, promised: Promised) -> tuple[Snapshot, ...]:
@@ -182,17 +192,24 @@ def in_all(surveys: Sequence[Survey]) -> Survey:
     return Survey(feasible, tuple(rejections))
 
 
-def pod_demand(view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE) -> Demand:
-    """The demand of a single pod, under every constraint that its profile knows."""
-    spec = view.pods.compiled[pod].pod.spec
-    nominated = view.nodes.rows.get(view.pods.compiled[pod].pod.status.nominated_node_name, NOWHERE)
+def pod_demand(
+    view: Snapshot, pod: int, profile: Profile = DEFAULT_PROFILE, nominated: tuple[int, ...] | None = None
+) -> Demand:
+    """The demand of a single pod, under every constraint that its profile knows.
+
+    ``nominated``: the node that it tries first; None: the one that the pod shows.
+    """
+    known = view.pods.compiled[pod].pod
+    spec = known.spec
+    if nominated is None:
+        nominated = (view.nodes.rows.get(known.status.nominated_node_name, NOWHERE),)
     return Demand(
         pods=(pod,),
         constraints=constraints_under(profile),
         needed=1,
         priority=spec.priority or 0,
         may_preempt=spec.preemption_policy != "Never",
-        nominated=(nominated,),
+        nominated=nominated,
         effort=Effort(profile.planning_effort),
     )
 

@@ -1,6 +1,6 @@
 """How a scheduler profile weighs and extends the rules; the defaults are those of kube-scheduler 1.37."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from msgspec import Struct
@@ -72,6 +72,8 @@ DEFAULT_WEIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
+    """Its hash is computed once: a profile is part of keys that every decision looks up."""
+
     waived: frozenset[str] = frozenset()  # constraints that do not hold, by the names of their plugins
     weights: tuple[tuple[Preference, int], ...] = DEFAULT_WEIGHTS
     strategy: Strategy = Strategy.LEAST_ALLOCATED
@@ -89,6 +91,14 @@ class Profile:
     # The built-in defaults count nodes without all topology labels too; a list of one's own does not.
     system_default_spread: bool = True
     planning_effort: int = 10_000  # how many placements the searches of one decision may evaluate
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = tuple(getattr(self, part.name) for part in fields(self) if part.compare)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 DEFAULT_PROFILE = Profile()

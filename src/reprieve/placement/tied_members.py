@@ -15,7 +15,7 @@ from reprieve.placement.backtracking import first_complete
 from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.demand import Ask, Demand
-from reprieve.placement.effort import Share
+from reprieve.placement.effort import Share, price_of_placing
 from reprieve.placement.gang_members import has_unbound_claims
 from reprieve.placement.place import in_all, rate, survey
 from reprieve.placement.profile import Profile
@@ -25,11 +25,6 @@ from reprieve.placement.taking import with_taken
 # How many what-ifs the search can return to. In a large cluster each holds most of a megabyte, and within any
 # usual effort it never returns further.
 _KEPT = 64
-
-
-# A placement that is evaluated on so many nodes costs one unit, so that a unit is about the same work in
-# clusters of any size.
-_NODES_PER_UNIT = 250
 
 Seat = tuple[int, int]  # a member (position in the demand), and its node
 
@@ -83,10 +78,10 @@ class PartialSeating:
 
         Where the order matters, any shape can be next, and members that never are have been left out.
         """
-        views, cost = self._views_now(), 1 + (len(self.views[0].nodes) - 1) // _NODES_PER_UNIT
+        views, price = self._views_now(), price_of_placing(1, len(self.views[0].nodes))
         waiting = [i for i, members in enumerate(self.left) if members]
         for shape in waiting if self.seating.in_order else waiting[:1]:
-            if not share.take(cost):
+            if not share.take(price):
                 return
             yield from self._placing(shape, views)
             others = sum(map(len, self.left)) - len(self.left[shape])

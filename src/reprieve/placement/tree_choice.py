@@ -41,12 +41,7 @@ def choice_of(demand: Demand, view: Snapshot, nodes: Sequence[int]) -> TreeChoic
     masks = dict(_within(demand.tree, view, nodes, everywhere))
     members = tuple(sorted(masks))
     gang = replace(
-        demand,
-        pods=tuple(demand.pods[member] for member in members),
-        nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
-        needed=len(members),
-        most=None,
-        tree=None,
+        demand.with_members(members, needed=len(members)),
         within=tuple(masks[member] for member in members),
         is_one_of_several=not demand.tree.leaves_no_choice,
     )

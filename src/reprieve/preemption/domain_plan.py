@@ -4,49 +4,25 @@ A domain is a node, a value of a topology key, or the cluster. Which domains are
 plans wins, is not known here.
 """
 
-import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
-from reprieve.placement.demand import Ask, Demand
+from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, place_within
-from reprieve.placement.effort import Effort
-from reprieve.placement.gang_search import place_on
+from reprieve.placement.effort import price_of_placing
 from reprieve.placement.place import Choose, Placement
-from reprieve.placement.tree_choice import TreeChoice, choice_of
 from reprieve.preemption.budgets import (
     Counting,
     InOrder,
     Joint,
 )
-from reprieve.preemption.least_disturbance.cascade import Cascades
-from reprieve.preemption.least_disturbance.costs import (
-    Costs,
-    Disturbance,
-    ceiling_of,
-    costs_of,
-    lasting,
-    priority_leads,
-)
-from reprieve.preemption.least_disturbance.deferral import Deferral
-from reprieve.preemption.least_disturbance.improve import Improved, Solution
-from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.model_of_question import (
-    Reach,
-    RoomsInReach,
-    model_of,
-    reach_of,
-)
-from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
-from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
@@ -54,9 +30,6 @@ from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
 from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit, UnitKind
-
-_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
-_RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
 def begun_in(
@@ -73,41 +46,6 @@ def begun_in(
     return replace(planning, local=tuple(units.listed(local))), placement
 
 
-def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
-    """``by_room``: on this node, nothing but room and ports is known to be missing."""
-    begun = begun_in(domain, question, takeable, by_room=by_room)
-    if begun is None:
-        return None
-    planning, placement = begun
-    if question.policy.search is SearchMode.UPSTREAM:
-        plan = planning.spare(placement, planning.local)
-        return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
-    if not question.disturbs_least:
-        return planning.by_ceiling(placement)
-    if question.demand.tree is not None:
-        return _less_disturbing_tree(planning, placement)
-    if (known := planning.as_remembered(placement)) is not None:
-        return known
-    return planning.less_disturbing(placement, planning.by_ceiling(placement))
-
-
-def _less_disturbing_tree(planning: "Planning", placement: Placement) -> Plan:
-    """The model knows gangs: the pods that are placed, and the domains of their groups, stay as they are."""
-    if (places := planning.remembered_places()) is not None:
-        choice = planning.choice_of(places)
-        gang = planning.with_demand(choice.gang)
-        anywhere = gang.place(planning.local)
-        known = gang.as_remembered(anywhere) if anywhere is not None else None
-        if known is not None:
-            return planning.widened(known, choice)
-    plan = planning.by_ceiling(placement)
-    choice = planning.choice_of(plan.placement.nodes)
-    there = choice.narrowed(plan.placement)
-    gang = planning.with_demand(choice.gang)
-    less = gang.less_disturbing(there, replace(plan, placement=there, pods=choice.gang.pods))
-    return planning.widened(less, choice)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
     """A plan in the making, from the units of the domain that may be evicted, the most important first."""
@@ -120,7 +58,7 @@ class Planning:
 
     def place(self, gone: Iterable[Unit]) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        return self.place_without(_pods_of(gone))
+        return self.place_without(pods_of(gone))
 
     def place_without(self, pods: Ints) -> Placement | None:
         question = self.question
@@ -139,167 +77,6 @@ class Planning:
         plan = self.or_as_the_rival(plan, placement)
         plan = self.kinder_to_gangs(plan, placement) if ends_gangs or plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
-
-    def less_disturbing(self, placement: Placement, plan: Plan) -> Plan:
-        """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
-        question, usual = self.question, plan
-        reach = reach_of(question, self.takeable, self.domain.nodes, self._ceiling(usual))
-        prices = _Prices(question, self.takeable, reach, usual.victims)
-        target = sum(node != NOWHERE for node in placement.nodes)
-        rooms = RoomsInReach(question, self.takeable, reach, target, prices.of)
-        deferral, spent = question.policy.deferral or Deferral(0.0), question.demand.effort.spent
-        asked = len(deferral.rooms)
-        # Other domains are searched after this one.
-        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(plan, rooms, effort)
-        if effort.spent:  # where there is none, one record stands for all demands
-            question.demand.effort.returned(effort)
-        plans = [plan, *([other] if other is not None else ())]
-        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
-        if not (found.proved or (found.awaited and priority_leads(rooms.order))):
-            plans.append(self.spare(placement, self.local))
-        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
-        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
-        quality = quality_of(cost, usual_cost, found, model, effort.spent)
-        for _, highest in deferral.rooms[asked : asked + 1]:
-            named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, highest, target, spent)
-            deferral.noted[self.domain.name] = remembered
-        return replace(plan, quality=quality)
-
-    def as_remembered(self, placement: Placement) -> Plan | None:
-        """The plan that an earlier decision made here, or a better one that a solver has found since.
-
-        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
-        lost grows by the time between the decisions, for all plans alike, and is no reason.
-        """
-        question, deferral = self.question, self.question.policy.deferral or Deferral(0.0)
-        first = deferral.earlier.get(self.domain.name)
-        if first is None:
-            return None
-        answers = [one for one in deferral.answers if one.units is not None]
-        names = {*first.victims, *(name for one in answers for name in one.units or ())}
-        reach = reach_of(question, self.takeable, self.domain.nodes, first.solved)
-        named = [unit for unit in self.local if unit.name in names]
-        prices = _Prices(question, self.takeable, reach, named)
-        model = model_of(question, self.takeable, reach, first.target, prices.of(reach.units))
-        room = room_of(model, self.takeable.units)
-        wanted = [(first.victims, self._positions(first.places))]
-        wanted += [(one.units or (), room.seats(one)) for one in answers]
-        strict = question.policy.breaks_no_budget
-        again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
-        plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
-        if not plans:
-            return None
-        before = question.demand.effort.spent
-        known = deferral.known_of(room, first, question.demand.effort)
-        simple = None if known.proved else self.spare(placement, self.local)
-        if simple is not None and not (strict and simple.broken):
-            plans.append(simple)
-        costs = prices.of_victims(plans)
-        plan = min(plans, key=lambda one: costs.of(one.victims))
-        cost = costs.of(plan.victims)
-        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
-            return None
-        known = replace(known, proved=known.proved or known.bound == cost)
-        spent = question.demand.effort.spent - max(before, first.spent)
-        return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
-
-    # --- a tree as a gang ---
-
-    def choice_of(self, nodes: Sequence[int]) -> TreeChoice:
-        demand = replace(self.question.demand, allowed=self.domain.nodes)
-        return choice_of(demand, self.question.view, nodes)
-
-    def with_demand(self, demand: Demand) -> "Planning":
-        return replace(self, question=replace(self.question, demand=demand))
-
-    def widened(self, plan: Plan, choice: TreeChoice) -> Plan:
-        return replace(plan, placement=choice.widened(plan.placement), pods=self.question.demand.pods)
-
-    def remembered_places(self) -> tuple[int, ...] | None:
-        """The nodes of pods by the plan that an earlier decision made here, if it still meets the tree."""
-        first = (self.question.policy.deferral or Deferral(0.0)).earlier.get(self.domain.name)
-        places = self._positions(first.places) if first is not None else None
-        if places is None:
-            return None
-        nodes = [NOWHERE] * len(self.question.demand.pods)
-        for position, node in places:
-            nodes[position] = node
-        tree = self.question.demand.tree
-        keeps = tree is None or tree.keeps_domains(self.question.view, nodes)
-        return tuple(nodes) if keeps and self.question.demand.is_met_by(nodes) else None
-
-    # --- what an earlier decision found ---
-
-    def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
-        """The plan without units of these names, as far as they are still there."""
-        taken = [unit for unit in self.local if unit.name in victims]
-        placement = self._seated(taken, seats) if seats else self.place(taken)
-        return self.spare(placement, taken) if placement is not None else None
-
-    def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
-        pods, nodes = self.question.view.pods, self.question.view.nodes
-        metas = ((pods.compiled[pod].pod.metadata, nodes.names[node]) for pod, node in places)
-        return tuple(((meta.namespace, meta.name), node) for meta, node in metas)
-
-    def _positions(self, places: Iterable[tuple[PodKey, str]]) -> list[tuple[int, int]] | None:
-        """Members (positions) and nodes (rows); None if one of them is not there any more."""
-        pods, nodes = self.question.view.pods, self.question.view.nodes
-        position_of = {pod: position for position, pod in enumerate(self.question.demand.pods)}
-        found = [(position_of.get(pods.rows.get(pod, NOWHERE)), nodes.rows.get(node)) for pod, node in places]
-        there = [(member, node) for member, node in found if member is not None and node is not None]
-        return there if len(there) == len(found) else None
-
-    def _ceiling(self, plan: Plan) -> float:
-        """No plan that evicts units above this priority is better than this one."""
-        policy = self.question.policy
-        if policy.breaks_no_budget and plan.broken:
-            return math.inf
-        return ceiling_of(policy.disturbance, self.takeable.accounts, plan.victims)
-
-    def _sought(
-        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
-    ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in one of the models, which one, and the plan that it makes.
-
-        Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
-        longer, and something else is sought.
-        """
-        model, start = begun(rooms, partial(self._solution, plan))
-        improve = self.question.policy.improving(self.takeable.units)
-        found = least_disturbing(model, start, effort, improve)
-        other = self._realised(found.best, model) if found.best is not None else None
-        if other is not None or found.best is None or found.best == self._solution(plan, model):
-            return found, model, other
-        barred = rooms.below(math.inf).without_success(found.best.units)
-        if not retries:
-            return found, barred, None
-        # Without effort, a first plan is all that can be found.
-        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
-
-    def _solution(self, plan: Plan, model: RoomModel) -> Solution | None:
-        """The plan in words of the model, if the model has all of its victims."""
-        units = tuple(sorted(unit.number for unit in plan.victims))
-        if model.counts_of(units) is None:
-            return None
-        return Solution(units, model.seats_of(plan.placement.nodes))
-
-    def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
-        """A plan that evicts no more than the solution does, checked against all constraints."""
-        gone = set(solution.units)
-        taken = [unit for unit in self.local if unit.number in gone]
-        seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
-        placement = self._seated(taken, seats) if seats else self.place(taken)
-        return self.spare(placement, taken) if placement is not None else None
-
-    def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:
-        """Members on given nodes, and the others that are wanted wherever they fit."""
-        question = self.question
-        demand = replace(question.demand, allowed=self.domain.nodes)
-        view = without(question.view, _pods_of(taken))
-        return place_on(seats, demand, view, question.profile, question.policy.choose)
 
     def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
         """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
@@ -396,7 +173,7 @@ class Planning:
         """
         question, nodes = self.question, self.domain.nodes.copy()
         share = question.demand.effort.share()
-        price = len(question.demand.pods) * (1 + len(nodes) // _NODES_PER_UNIT)
+        price = price_of_placing(len(question.demand.pods), len(nodes))
         tries = question.policy.placements_tried - 1
         if tries > 0 and plan.victims and self._is_least_short(plan):
             tries -= 1
@@ -430,7 +207,7 @@ class Planning:
 
     def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
         question = self.question
-        emptied = without(question.view, _pods_of(taken))
+        emptied = without(question.view, pods_of(taken))
         choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
         demand = replace(question.demand, allowed=nodes)
         placed = place_within(demand, emptied, question.profile, choose)
@@ -523,46 +300,12 @@ class Planning:
         return Joint(self.takeable.accounts, going)
 
     def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
-        settled = self._settled(placement, _pods_of(gone))
+        settled = self._settled(placement, pods_of(gone))
         return RoomAndPorts(settled) if self.by_room else trial(settled, self.takeable.matter)
 
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
-
-
-class _Prices:
-    """What units cost, as far as it was asked: of many units, few are."""
-
-    def __init__(self, question: Question, takeable: Takeable, reach: Reach, others: Iterable[Unit]) -> None:
-        """``reach``: the units of which costs may be asked. Of others, all is known at once."""
-        self._takeable, self._order = takeable, question.policy.disturbance
-        self._cascades = Cascades(question, takeable.units)
-        numbers = np.array([unit.number for unit in others], np.int64)
-        self._expected, self._known = (np.zeros(len(takeable.units.priority), np.bool_) for _ in range(2))
-        self._expected[reach.units], self._expected[numbers] = True, True
-        self.costs = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
-        self.of(numbers)
-
-    def of_victims(self, plans: Iterable[Plan]) -> Costs:
-        return self.of(np.array([unit.number for plan in plans for unit in plan.victims], np.int64))
-
-    def of(self, numbers: Ints) -> Costs:
-        """With what is known of these units, too."""
-        new, takeable, costs = np.unique(numbers[~self._known[numbers]]), self._takeable, self.costs
-        if not self._expected[new].all():
-            self._expected[new] = True
-            wider = costs_of(takeable.units, self._expected, takeable.accounts, self._order)
-            costs = replace(wider, cascade=costs.cascade, lost_work=costs.lost_work)
-        self._known[new] = True
-        if len(new) and takeable.lost_work is not None:
-            wanted = np.zeros_like(self._known)
-            wanted[new] = True
-            costs = replace(costs, lost_work=costs.lost_work + takeable.lost_work(wanted))
-        if len(new) and Disturbance.CASCADE in costs.order:
-            costs = replace(costs, cascade=costs.cascade + self._cascades.of(new))
-        self.costs = costs
-        return costs
 
 
 def least_short(freed: Ints, choose: Choose) -> Choose:
@@ -599,7 +342,7 @@ def more_room_never_hurts(question: Question, matter: Mask) -> bool:
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 
-def _pods_of(units: Iterable[Unit]) -> Ints:
+def pods_of(units: Iterable[Unit]) -> Ints:
     return np.array([pod for unit in units for pod in unit.pods], np.int64)
 
 

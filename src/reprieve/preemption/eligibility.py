@@ -39,18 +39,21 @@ def lower_priority(units: Units, demand: Demand, _: float) -> Verdict:
 
 def not_itself(units: Units, demand: Demand, _: float) -> Verdict:
     """A demand makes no room by evicting its own pods, nor its own group."""
-    groups, pods = units.view.pods.groups.codes, np.array(demand.pods, np.int64)
-    own = np.isin(groups, groups[pods]) & (groups != 0)
+    groups, pods = units.view.pods.groups.codes, list(demand.pods)
+    own = np.zeros(len(groups), np.bool_)
+    for group in {*groups[pods].tolist()} - {0}:
+        own |= groups == group
     own[pods] = True
     return Verdict((units.size > 0) & ~units.with_any(own))
 
 
 def in_time(units: Units, demand: Demand, now: float) -> Verdict:
     """A unit that may take longer to terminate than the demand can wait makes no room for it."""
+    if demand.until is None:
+        return Verdict(np.ones(len(units.priority), np.bool_))
     slow = np.zeros(len(units.view.pods), np.bool_)
-    if demand.until is not None:
-        for row in np.flatnonzero(_where_it_asks(units, demand)).tolist():
-            slow[row] = now + grace_of(units.view.pods.compiled[row].pod) > demand.until
+    for row in np.flatnonzero(_where_it_asks(units, demand)).tolist():
+        slow[row] = now + grace_of(units.view.pods.compiled[row].pod) > demand.until
     return Verdict(~units.with_any(slow))
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
-from reprieve.model.columns import Column, Floats, Ints, Mask
-from reprieve.model.pods_by_importance import NO_POD
+from reprieve.model.columns import Column, Floats, Ints, Mask, sealed
+from reprieve.model.score_cache import WhatIfScores
 from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
@@ -44,6 +45,7 @@ from reprieve.preemption.tenants import TenantCharges, Tenants, asked, charges_o
 from reprieve.preemption.units import Units
 
 UNKNOWN: Rank = ()  # less than the rank of any plan
+_AT_A_TIME = 24  # nodes that are ranked together: more than the plans that are usually wanted
 
 
 class Candidate(NamedTuple):
@@ -67,7 +69,10 @@ class Ground:
     their_shares: UnitShares  # as kube-scheduler reads budgets
     gangs: UnitShares | None  # what units are to gangs that should keep the pods they need; None: to none
 
-    def on(self, chosen: Mask) -> "Ground":
+    def on(self, chosen: Mask | None) -> "Ground":
+        """None: on all of them."""
+        if chosen is None:
+            return self
         return replace(self, tenants=self.tenants.on(chosen), left=self.left[:, chosen])
 
 
@@ -111,12 +116,14 @@ def _advance(
         heappush(heads, (head[0], number, head[1]))
 
 
-def _portions(ground: Ground) -> Iterator[tuple[Mask, Rank | None]]:
-    """Which nodes come next, and the least that a plan on any of those left can be; None: none are left."""
+def _portions(ground: Ground) -> Iterator[tuple[Mask | None, Rank | None]]:
+    """Which nodes come next, None: all of them; and the least that a plan on any of those left can be, None:
+    none are left.
+    """
     question, rows = ground.question, ground.tenants.nodes
     most = question.shortcuts.victims
     if len(rows) <= most:
-        yield np.ones(len(rows), np.bool_), None
+        yield None, None
         return
     rough = roughly_bounded(ground)
     bounds, names = lower_bounds([rough], question.policy.ranking), question.view.nodes.names
@@ -155,42 +162,45 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
             made.update(_plans_on(sorted(ahead), ground, seen))
         return made[row]
 
-    for turn, i in enumerate(places):
-        row, at_least = int(rows[i]), tuple(bound[i].item() for bound in bounds)
-        key = (*at_least, nodes.names[row])
-        make = partial(known, row, turn) if i < exact else None
-        is_whole = len(bounds) == len(ranking)
-        yield key, Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
+    is_whole = len(bounds) == len(ranking)
+    for first in range(0, len(places), _AT_A_TIME):
+        part = order[first : first + _AT_A_TIME]
+        numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
+        measured = [bound[part].tolist() for bound in bounds]
+        for place, row in enumerate(numbers):
+            at_least = tuple([column[place] for column in measured])
+            key = (*at_least, nodes.names[row])
+            make = partial(known, row, first + place) if places[first + place] < exact else None
+            yield key, Candidate(row, key if is_whole else at_least, by_room[place], make)
 
 
 def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:
     """For each of the nodes, the best of the plans that are known there."""
     question, tenants = ground.question, seen.tenants
     places = np.searchsorted(tenants.nodes, rows)
-    table = tenants.table[:, places].T
-    there = table != NO_POD
-    units = ground.takeable.units.made(tenants.unit[table[there]])
+    there = tenants.there[:, places].T
+    units = ground.takeable.units.made(tenants.units[:, places].T[there])
     ends = np.cumsum(there.sum(axis=1)).tolist()
     found: dict[int, list[Plan]] = {row: [] for row in rows}
     for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
         at = np.searchsorted(outcome.nodes, places)
-        is_known = np.isin(places, outcome.nodes)
+        is_known = np.append(outcome.nodes, NOWHERE)[at] == places
         gone = np.zeros(there.shape, np.bool_)
         gone[is_known] = outcome.victims[:, at[is_known]].T
-        goes = gone[there].tolist()
-        for number in np.flatnonzero(is_known).tolist():
-            first, last = ends[number - 1] if number else 0, ends[number]
-            pairs = [*zip(units[first:last], goes[first:last], strict=True)]
-            ceiling = outcome.ceiling[at[number]]
+        goes, stays = gone[there].tolist(), (~gone)[there].tolist()
+        numbers, known = np.flatnonzero(is_known).tolist(), at[is_known]
+        columns = (column[known].tolist() for column in (outcome.broken, outcome.ceiling, part.starved))
+        for number, broken, ceiling, starved in zip(numbers, *columns, strict=True):
+            mine = slice(ends[number - 1] if number else 0, ends[number])
             plan = Plan(
                 domain=question.view.nodes.names[rows[number]],
                 placement=Placement((rows[number],)),
-                victims=tuple(unit for unit, is_gone in pairs if is_gone),
-                spared=tuple(unit for unit, is_gone in pairs if not is_gone),
-                broken=int(outcome.broken[at[number]]),
+                victims=tuple(compress(units[mine], goes[mine])),
+                spared=tuple(compress(units[mine], stays[mine])),
+                broken=broken,
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
-                starved=int(part.starved[at[number]]),
+                starved=starved,
             )
             found[rows[number]].append(plan)
     ranking = question.policy.ranking
@@ -210,29 +220,38 @@ def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> l
     for criterion in ranking:
         if criterion.at_least is None:
             break
-        bounds.append(np.concatenate([criterion.at_least(part) for part in parts]))
+        first, *others = (criterion.at_least(part) for part in parts)
+        bounds.append(np.concatenate([first, *others]) if others else first)
     return bounds
 
 
 def ground_of(question: Question, takeable: Takeable) -> Ground:
     demand, view, units = question.demand, question.view, takeable.units
     taken = _pods_of(units, takeable.allowed)
-    matter = taken & _pods_of(units, units.with_any(takeable.matter))
     ask, curable = Ask(view, demand.pods[0], question.profile), question.found.curable()
-    by_room = ~(curable & (_counted(view, matter) > 0))
-    special = matter & (not _matter_on_their_node(ask, demand.constraints))
-    emptied = replace(ask, view=without(view, np.flatnonzero(taken & ~special), rated=False))
-    unclear = curable & (_counted(view, special) > 0)
-    usable = survey(emptied, demand.constraints, curable).feasible & (_counted(view, taken) > 0)
-    blocking = _blocking(ask, demand.constraints)
-    tenants = tenants_on(np.flatnonzero(usable | unclear), emptied, units, taken, blocking)
+    special, unclear = np.zeros(len(taken), np.bool_), np.zeros(len(curable), np.bool_)
+    by_room = ~unclear
+    if takeable.matter.any():
+        matter = taken & _pods_of(units, units.with_any(takeable.matter))
+        by_room = ~(curable & (_counted(view, matter) > 0))
+        special = matter & (not _matter_on_their_node(ask, demand.constraints))
+        unclear = curable & (_counted(view, special) > 0)
+    counted, blocking = _counted(view, taken), _blocking(ask, demand.constraints)
+    tenants = tenants_on(np.flatnonzero(curable & (counted > 0)), ask, units, taken, blocking)
+    if special.any() or not _has_all(tenants, counted):
+        emptied = without(view, np.flatnonzero(taken & ~special), rated=False)
+    else:
+        emptied = _emptied(ask, tenants, taken)
+    usable = survey(replace(ask, view=emptied), demand.constraints, curable).feasible | unclear
+    if not usable[tenants.nodes].all():
+        tenants = tenants.on(usable[tenants.nodes])
     shares, rival, gangs = shares_of(units, takeable.accounts), takeable.rival, takeable.gangs
     is_same = rival is None or rival.accounts is takeable.accounts
     return Ground(
         question,
         takeable,
         tenants,
-        left=_left(emptied, units)[:, tenants.nodes],
+        left=_left(ask, tenants.nodes),
         by_room=by_room,
         is_clear=~unclear,
         shares=shares,
@@ -241,15 +260,35 @@ def ground_of(question: Question, takeable: Takeable) -> Ground:
     )
 
 
+def _emptied(ask: Ask, tenants: Tenants, taken: Mask) -> Snapshot:
+    """The cluster without all tenants, as far as it is asked whether the demand has room there.
+
+    Their room is known. ``requested`` is right for no other nodes, and for no other resources.
+    """
+    view, requested = ask.view, ask.view.requested.copy()
+    for resource, freed in zip(asked(ask), np.add.reduce(tenants.room, axis=1), strict=True):
+        requested[resource, tenants.nodes] -= freed
+    where = np.where(taken, NOWHERE, view.where)
+    return replace(view, where=sealed(where), requested=sealed(requested), cached_scores=WhatIfScores())
+
+
+def _has_all(tenants: Tenants, counted: Ints) -> bool:
+    """Whether the tenants are all pods that may be evicted: so many, on each node."""
+    return bool(np.count_nonzero(tenants.there) == counted[tenants.nodes].sum())
+
+
 def outlook(ground: Ground) -> Outlook:
     tenants, is_clear = ground.tenants, ground.is_clear[ground.tenants.nodes]
     clear = _Clear.of(ground if is_clear.all() else ground.on(is_clear))
     outcomes = _outcomes(clear)
     known = clear.tenants.nodes[outcomes[0].nodes]
-    is_known = _mask(known, len(ground.by_room))[tenants.nodes]
+    if len(known) == len(tenants.nodes):
+        bounded = _NONE
+    else:
+        bounded = _bounded(ground.on(~_mask(known, len(ground.by_room))[tenants.nodes]))
     return Outlook(
         exact=tuple(map(clear.candidates, outcomes)),
-        bounded=_NONE if is_known.all() else _bounded(ground.on(~is_known)),
+        bounded=bounded,
         tenants=clear.tenants,
         outcomes=outcomes,
     )
@@ -391,7 +430,8 @@ class _Clear:
 
     def candidates(self, outcome: NodeOutcome) -> Candidates:
         units, count = self.takeable.units, outcome.victims.sum(axis=0)
-        unit = self.tenants.units[:, outcome.nodes]
+        is_everywhere = len(outcome.nodes) == len(self.tenants.nodes)
+        unit = self.tenants.units if is_everywhere else self.tenants.units[:, outcome.nodes]
         return Candidates(
             nodes=self.tenants.nodes[outcome.nodes],
             priority=units.priority[unit],
@@ -452,8 +492,7 @@ def _bounded(ground: Ground) -> Candidates:
     """Which units are reprieved is open: so much room is missing, and so few units may go by the budgets."""
     tenants, left, takeable = ground.tenants, ground.left, ground.takeable
     there, unit, units = tenants.there, tenants.units, takeable.units
-    blocks = there & tenants.blocks[tenants.table]
-    room = tenants.room[:, tenants.table] * there
+    blocks, room = tenants.blocks, tenants.room
     priority = units.priority[unit]
     guarded = np.zeros(len(units.of_pod), np.bool_)
     guarded[takeable.accounts.pods] = True
@@ -478,17 +517,14 @@ def roughly_bounded(ground: Ground) -> Candidates:
     """Bounds that hold, and are quick to have: as if a node had one tenant, which stands for all."""
     tenants, left, units = ground.tenants, ground.left, ground.takeable.units
     there, unit, size = tenants.there, tenants.units, (1, len(tenants.nodes))
-    room = tenants.room[:, tenants.table] * there
-    priority = units.priority[unit]
+    room, blocks, priority = tenants.room, tenants.blocks, units.priority[unit]
     lowest = _lowest(priority, there)
-    largest = np.maximum(room.max(axis=1, initial=0), 1)
-    blocks = there & tenants.blocks[tenants.table]
-    fewest = np.maximum((-(left // largest)).max(axis=0, initial=0), blocks.sum(axis=0))
+    fewest = np.maximum(_as_many_as_of_the_largest(left, room), blocks.sum(axis=0))
     return Candidates(
         nodes=tenants.nodes,
         priority=lowest[None],
         size=np.ones(size, np.int64),
-        start=np.where(there, units.start[unit], -np.inf).max(axis=0, initial=-np.inf)[None],
+        start=np.maximum.reduce(np.where(there, units.start[unit], -np.inf), axis=0, initial=-np.inf)[None],
         possible=np.ones(size, np.bool_),
         certain=np.zeros(size, np.bool_),
         fewest=fewest,
@@ -513,15 +549,26 @@ def _roughly_within_budgets(ground: Ground, fewest: Ints, room: Ints, blocks: Ma
 
 
 def _lowest(priority: Ints, there: Mask) -> Ints:
-    lowest: Ints = np.where(there, priority, OFFSET).min(axis=0, initial=OFFSET)
+    lowest: Ints = np.minimum.reduce(np.where(there, priority, OFFSET), axis=0, initial=OFFSET)
     return lowest
 
 
-def _left(ask: Ask, units: Units) -> Ints:
+def _left(ask: Ask, nodes: Ints) -> Ints:
     """[requested resource, node] what would be left if the demand came and no tenant went."""
-    base, wanted = units.view, asked(ask)
-    left: Ints = (base.allocatable - base.requested)[wanted] - base.pods.requests[wanted][:, [ask.pod]]
-    return left
+    view, wanted = ask.view, asked(ask)
+    left: Ints = view.allocatable[wanted] - view.requested[wanted]
+    left -= view.pods.requests[wanted, ask.pod][:, None]
+    return left[:, nodes]
+
+
+def _as_many_as_of_the_largest(left: Ints, room: Ints) -> Ints:
+    """[node] no fewer units have to go than if all were as large as the largest.
+
+    Quotients of integers take ten times as long. A hair is taken off, so that none is rounded up.
+    """
+    largest = np.maximum(np.maximum.reduce(room, axis=1, initial=0), 1)
+    quotients: Floats = np.maximum.reduce(-left / largest * (1 - 2**-50), axis=0, initial=0.0)
+    return np.ceil(quotients).astype(np.int64)
 
 
 def _fewest(left: Ints, room: Ints) -> Ints:
@@ -535,6 +582,6 @@ def _lowest_ceiling(left: Ints, room: Ints, priority: Ints) -> Floats:
     """[node] the lowest priority up to which all units together leave enough room, or minus infinity."""
     ceiling = np.full(left.shape[1], -np.inf)
     for slot in reversed(range(len(priority))):
-        ceiling = np.where((left < 0).any(axis=0), priority[slot], ceiling)
+        ceiling = np.where(np.minimum.reduce(left, axis=0, initial=0) < 0, priority[slot], ceiling)
         left = left + room[:, slot]
     return ceiling

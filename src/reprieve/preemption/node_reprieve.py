@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.pods_by_importance import NO_POD
 from reprieve.preemption.tenants import TenantCharges, Tenants
 
 NO_CEILING = -np.inf
@@ -24,6 +23,8 @@ class NodeOutcome:
     ceiling: Floats  # [node] see ``Plan``, or NO_CEILING
 
     def on(self, chosen: Mask) -> "NodeOutcome":
+        if chosen.all():
+            return self
         return NodeOutcome(
             self.nodes[chosen], self.victims[:, chosen], self.broken[chosen], self.ceiling[chosen]
         )
@@ -50,10 +51,9 @@ class _Reprieve:
     def __init__(self, tenants: Tenants, charges: TenantCharges, left: Ints) -> None:
         """``left``: [requested resource, node] if the demand came and no tenant went."""
         self._budgets, self._there = _Meter(charges), tenants.there
-        self._room = tenants.room[:, tenants.table] * self._there  # [requested resource, slot, node]
-        self._blocks = tenants.blocks[tenants.table]
-        self._left = left + self._room.sum(axis=1)
-        self._stays = np.zeros(tenants.table.shape, np.bool_)
+        self._room, self._blocks = tenants.room, tenants.blocks
+        self._left = left + np.add.reduce(self._room, axis=1)
+        self._stays = np.zeros(self._there.shape, np.bool_)
 
     def put_back_breakers(self, order: Ints) -> None:
         """Those by which budgets are exceeded, as long as they are, in this order of slots."""
@@ -171,7 +171,7 @@ def reprieved_in_turn(tenants: Tenants, charges: TenantCharges, left: Ints, orde
 
 def slots_of(tenants: Tenants) -> Ints:
     """[turn, node] the slots, the most important unit first."""
-    return np.repeat(np.arange(len(tenants.table))[:, None], len(tenants.nodes), axis=1)
+    return np.repeat(np.arange(len(tenants.there))[:, None], len(tenants.nodes), axis=1)
 
 
 def starving(tenants: Tenants, gangs: TenantCharges, outcome: NodeOutcome) -> Ints:
@@ -194,7 +194,7 @@ def first_to_last(tenants: Tenants, charges: TenantCharges) -> Ints:
 
 def first_to_last_in_order(tenants: Tenants, charges: TenantCharges, place: Ints) -> Ints:
     """The same, if budgets are charged in the order of the places [slot, node], and not jointly."""
-    breaks, everywhere = np.zeros(tenants.table.shape, np.bool_), np.arange(len(tenants.nodes))
+    breaks, everywhere = np.zeros(tenants.there.shape, np.bool_), np.arange(len(tenants.nodes))
     rest = charges.allowed.copy()
     for slot in np.argsort(place, axis=0, kind="stable"):
         account, pods = charges.account[:, slot, everywhere], charges.pods[:, slot, everywhere]
@@ -214,6 +214,6 @@ def smallest_first(tenants: Tenants, sizes: Ints) -> Ints:
 
 def differ(tenants: Tenants, one: Ints, other: Ints) -> Mask:
     """[node] whether two orders of slots differ; slots without a tenant come last in both."""
-    counted = np.arange(len(tenants.table))[:, None] < (tenants.table != NO_POD).sum(axis=0)
+    counted = np.arange(len(tenants.there))[:, None] < tenants.there.sum(axis=0)
     differing: Mask = ((one != other) & counted).any(axis=0)
     return differing

@@ -18,14 +18,15 @@ from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import CLUSTER, best
+from reprieve.preemption.ranking import rank
+from reprieve.preemption.search import CLUSTER
 from reprieve.preemption.units import Unit
 
-FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]
+FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]  # plans, the best first
 
 
 def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> list[Plan] | NoPlan:
-    """A plan for every domain in which enough pods of the demand can get room."""
+    """A plan for every domain in which enough pods of the demand can get room, the best first."""
     plans: list[Plan] = []
     refusals: list[NoPlan] = []
     for domain in _domains(question):
@@ -34,6 +35,7 @@ def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> li
                 plans.append(plan)
             case NoPlan() as refusal:
                 refusals.append(refusal)
+    plans.sort(key=lambda plan: rank(plan, question.ranking))
     return plans or (earliest(refusals) if refusals else NoPlan(Why.NO_HELP))
 
 
@@ -69,7 +71,7 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
             if len(demand.pods) - len(refusals) < demand.needed:
                 return _too_few(refusals, plans)
             continue
-        plans.append(best(question, found))
+        plans.append(found[0])
         nodes.append(plans[-1].placement.nodes[0])
         going = [row for unit in plans[-1].victims for row in unit.pods]
         ask = Ask(without(paid_for(view, going), going), pod, question.profile)

@@ -6,7 +6,7 @@ configurable: a criterion must not know which others there are, nor how the colu
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,11 @@ class Candidates:
     cheaper_to_delete: Ints  # [slot, node]
     starved: Ints  # [node] so many gangs have too few pods left, or more
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the victims are known: then what they cost together is no less than any part of them."""
+        return self.possible is self.certain
+
 
 Measure = Callable[[Plan], float | str]
 LowerBound = Callable[[Candidates], Ints | Floats]  # [node]
@@ -70,35 +75,37 @@ def fewest_budgets_broken(candidates: Candidates) -> Ints:
 
 
 def highest_priority(plan: Plan) -> float:
-    return max((unit.priority for unit in plan.victims), default=-math.inf)
+    return max([unit.priority for unit in plan.victims], default=-math.inf)
 
 
 def _lowest_highest_priority(candidates: Candidates) -> Floats:
     certain = np.where(candidates.certain, candidates.priority, -np.inf)
-    highest: Floats = np.maximum(candidates.ceiling, certain.max(axis=0, initial=-np.inf))
-    return highest
+    highest: Floats = np.maximum.reduce(certain, axis=0, initial=-np.inf)
+    return highest if candidates.is_exact else np.maximum(candidates.ceiling, highest)
 
 
 def sum_of_priorities(plan: Plan) -> int:
-    return sum((unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims)
+    return sum([(unit.priority + OFFSET) * len(unit.pods) for unit in plan.victims])
 
 
 def _smallest_sum_of_priorities(candidates: Candidates) -> Ints:
     """That of the certain victims, or as if the fewest were single pods of the lowest priority there."""
     weights = candidates.priority + OFFSET
-    certain = (weights * candidates.size * candidates.certain).sum(axis=0)
+    certain: Ints = np.add.reduce(weights * candidates.size * candidates.certain, axis=0)
+    if candidates.is_exact:
+        return certain
     lightest = np.where(candidates.possible, weights, 2 * OFFSET).min(axis=0, initial=2 * OFFSET)
     smallest: Ints = np.maximum(certain, candidates.fewest * lightest)
     return smallest
 
 
 def pods_disturbed(plan: Plan) -> int:
-    return sum(len(unit.pods) for unit in plan.victims)
+    return sum([len(unit.pods) for unit in plan.victims])
 
 
 def _fewest_pods(candidates: Candidates) -> Ints:
-    fewest: Ints = np.maximum((candidates.size * candidates.certain).sum(axis=0), candidates.fewest)
-    return fewest
+    certain: Ints = np.add.reduce(candidates.size * candidates.certain, axis=0)
+    return certain if candidates.is_exact else np.maximum(certain, candidates.fewest)
 
 
 def gangs_starved(plan: Plan) -> int:
@@ -111,7 +118,7 @@ def _fewest_gangs(candidates: Candidates) -> Ints:
 
 def disruption_cost(plan: Plan) -> int:
     """Of the victim that costs its group most: how many pods of the group that run cost less."""
-    return max((unit.cheaper for unit in plan.victims), default=0)
+    return max([unit.cheaper for unit in plan.victims], default=0)
 
 
 def _lowest_disruption_cost(candidates: Candidates) -> Ints:
@@ -120,7 +127,7 @@ def _lowest_disruption_cost(candidates: Candidates) -> Ints:
 
 
 def deletion_cost(plan: Plan) -> int:
-    return max((unit.cheaper_to_delete for unit in plan.victims), default=0)
+    return max([unit.cheaper_to_delete for unit in plan.victims], default=0)
 
 
 def _lowest_deletion_cost(candidates: Candidates) -> Ints:
@@ -131,16 +138,19 @@ def _lowest_deletion_cost(candidates: Candidates) -> Ints:
 def longest_run(plan: Plan) -> float:
     """Of the most important victims, the one that has run longest should have run as short as possible."""
     highest = highest_priority(plan)
-    return -min((unit.start for unit in plan.victims if unit.priority == highest), default=math.inf)
+    return -min([unit.start for unit in plan.victims if unit.priority == highest], default=math.inf)
 
 
 def _shortest_run(candidates: Candidates) -> Floats:
     """Certain victims of the highest priority there count in any plan. If there are none, the victim that
     started last may decide; a plan without victims measures less than any other.
     """
-    highest = np.where(candidates.possible, candidates.priority, -np.inf).max(axis=0, initial=-np.inf)
+    possible = np.where(candidates.possible, candidates.priority, -np.inf)
+    highest = np.maximum.reduce(possible, axis=0, initial=-np.inf)
     decisive = candidates.certain & (candidates.priority == highest)
-    earliest = np.where(decisive, candidates.start, np.inf).min(axis=0, initial=np.inf)
+    earliest: Floats = np.minimum.reduce(np.where(decisive, candidates.start, np.inf), axis=0, initial=np.inf)
+    if candidates.is_exact:
+        return -earliest
     latest = np.where(candidates.possible, candidates.start, -np.inf).max(axis=0, initial=-np.inf)
     shortest: Floats = np.maximum(-earliest, np.where(candidates.fewest > 0, -latest, -np.inf))
     return shortest
@@ -217,6 +227,7 @@ def rank(plan: Plan, ranking: Sequence[Criterion]) -> Rank:
     return (*(criterion.measure(plan) for criterion in ranking), NAME.measure(plan))
 
 
-def decided_by(winner: Plan, loser: Plan, ranking: Sequence[Criterion]) -> Criterion:
-    """The first criterion by which the winner is better."""
-    return next(c for c in (*ranking, NAME) if c.measure(winner) != c.measure(loser))
+def decided_by(winner: Plan, losers: Iterable[Plan], ranking: Sequence[Criterion]) -> list[Criterion]:
+    """For each of the losers, the first criterion by which the winner is better."""
+    measured = [*zip((*ranking, NAME), rank(winner, ranking), strict=True)]
+    return [next(c for c, least in measured if c.measure(loser) != least) for loser in losers]

@@ -1,7 +1,8 @@
 """Where can there be a plan, which plans can be the best, and why is there none?
 
-How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan``. What a unit
-is, which may be preempted and by which criteria a plan wins is the policy's business.
+How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan`` and in
+``least_disturbing_plan``. What a unit is, which may be preempted and by which criteria a plan wins is the
+policy's business.
 """
 
 from bisect import bisect_left
@@ -17,12 +18,13 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
-from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts, plan_in
+from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
-from reprieve.preemption.least_disturbance.cascade import Cascades
-from reprieve.preemption.least_disturbance.costs import Disturbance, costs_of
+from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.lost_work import lost_work
+from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
+from reprieve.preemption.least_disturbing_plan import LeastDisturbancePlanning
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
 from reprieve.preemption.policy import SearchMode
@@ -35,7 +37,7 @@ CLUSTER = "cluster"
 
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
-    """A plan for every domain that could have one of the best; or why there is none."""
+    """A plan for every domain that could have one of the best, the best first; or why there is none."""
     demand, policy = question.demand, question.policy
     if not demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
@@ -48,28 +50,16 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     if demand.until is None:
         return why
     late = candidates(replace(question, demand=replace(demand, until=None)), now)
-    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=best(question, late))
-
-
-def best(question: Question, plans: Iterable[Plan]) -> Plan:
-    return min(plans, key=lambda plan: rank(plan, question.ranking))
-
-
-def best_first(question: Question, plans: Iterable[Plan]) -> tuple[Plan, ...]:
-    return tuple(sorted(plans, key=lambda plan: rank(plan, question.ranking)))
+    return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=late[0])
 
 
 def measured(question: Question, plan: Plan, now: float) -> Quality:
     """What a plan disturbs, whatever search has made it."""
     units, policy = question.policy.units(question.view), question.policy
-    numbers = [unit.number for unit in plan.victims]
-    victims = np.zeros(len(units.priority), np.bool_)
-    victims[numbers] = True
-    costs = costs_of(units, victims, policy.accounts(question.view), policy.disturbance)
-    if Disturbance.LOST_WORK in costs.order:
-        costs = replace(costs, lost_work=lost_work(units, victims, now, policy.lost_work_cap))
-    if Disturbance.CASCADE in costs.order:
-        costs = replace(costs, cascade=Cascades(question, units).of(np.array(numbers, np.int64)))
+    counts = Disturbance.LOST_WORK in policy.disturbance
+    work = partial(lost_work, units, now=now, cap=policy.lost_work_cap) if counts else None
+    prices = Prices(question, units, policy.accounts(question.view), work, numbers_of(plan.victims))
+    costs = prices.of_victims([plan])
     return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
 
 
@@ -85,7 +75,10 @@ def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
-    """Plans for one domain after the other, until no domain that is left can have one of the best."""
+    """Plans for one domain after the other, until no domain that is left can have one of the best.
+
+    The best first.
+    """
     plans: list[Plan] = []
     ranks: list[Rank] = []
     for prospect in prospects(question, takeable):
@@ -98,11 +91,25 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         place = bisect_left(ranks, its_rank)
         if its_rank in ranks[place : place + 1]:
             continue  # a domain of one node, which has its name: the node by itself has the same plan
-        plans.append(plan)
+        plans.insert(place, plan)
         ranks.insert(place, its_rank)
         if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
             break  # before the next is sought: it costs no less than this one
     return plans
+
+
+def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
+    """``by_room``: on this node, nothing but room and ports is known to be missing."""
+    begun = begun_in(domain, question, takeable, by_room=by_room)
+    if begun is None:
+        return None
+    planning, placement = begun
+    if question.policy.search is SearchMode.UPSTREAM:
+        plan = planning.spare(placement, planning.local)
+        return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
+    if question.disturbs_least:
+        return LeastDisturbancePlanning(planning).plan(placement)
+    return planning.by_ceiling(placement)
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
@@ -187,7 +194,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: floa
         heedless = replace(question, policy=replace(question.policy, breaks_no_budget=False), most=1)
         forbidden = _plans_taking(allowed, units, heedless, now)
         if forbidden:
-            return NoPlan(Why.BUDGETS, forbidden=best(question, forbidden))
+            return NoPlan(Why.BUDGETS, forbidden=forbidden[0])
     return NoPlan(Why.NO_HELP)
 
 
@@ -205,10 +212,14 @@ def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
 
 
 class Prospect(NamedTuple):
-    domain: Domain
+    make_domain: Callable[[], Domain]
     at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
     by_room: bool = False  # it is a node where nothing but room and ports is missing
     known: Callable[[], Plan] | None = None  # makes the plan, where it is known
+
+    @property
+    def domain(self) -> Domain:
+        return self.make_domain()
 
     def rank_of(self, plan: Plan, question: Question) -> Rank:
         """A plan that is known costs what is known, if that is said by every criterion and the name."""
@@ -232,11 +243,11 @@ def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
     nodes, demand = question.view.nodes, question.demand
     is_one, is_group = len(demand.pods) == 1, question.is_for_group or question.disturbs_least
     if is_group or not is_one:
-        yield from map(Prospect, _wide_domains(question))
+        yield from (Prospect(partial(Domain, one.name, one.nodes)) for one in _wide_domains(question))
     wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
     if is_one and not (is_group and wide_only):
         curable = _curable_nodes(question, takeable)
-        yield from (Prospect(_node(nodes, one.node), *one[1:]) for one in curable)
+        yield from (Prospect(partial(_node, nodes, one.node), *one[1:]) for one in curable)
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:

@@ -23,34 +23,34 @@ _LAST = np.zeros(1, np.int64)  # the account for none, alone
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tenants:
+    """On each node the most important first, in slots; there may be empty slots between them."""
+
     nodes: Ints  # rows
-    table: Ints  # [slot, node] tenants, the most important first, or NO_POD
-    unit: Ints  # [tenant]
-    room: Ints  # [requested resource, tenant] what it uses there
-    blocks: Mask  # [tenant] the demand cannot run beside it, however much room there is
-
-    @property
-    def there(self) -> Mask:
-        there: Mask = self.table != NO_POD
-        return there
-
-    @property
-    def units(self) -> Ints:
-        """[slot, node] numbers of units; any number where there is none."""
-        return self.unit[self.table]
+    there: Mask  # [slot, node] whether the slot has a tenant
+    units: Ints  # [slot, node] numbers of units; any number where there is none
+    room: Ints  # [requested resource, slot, node] what the tenant uses there
+    blocks: Mask  # [slot, node] the demand cannot run beside the tenant, however much room there is
 
     def on(self, chosen: Mask) -> "Tenants":
-        return Tenants(self.nodes[chosen], self.table[:, chosen], self.unit, self.room, self.blocks)
+        there, units, blocks = self.there[:, chosen], self.units[:, chosen], self.blocks[:, chosen]
+        return Tenants(self.nodes[chosen], there, units, self.room[..., chosen], blocks)
 
 
 def tenants_on(nodes: Ints, ask: Ask, units: Units, taken: Mask, blocking: Mask) -> Tenants:
-    """``taken``: the pods that may be evicted; ``blocking``: those that the demand cannot run beside."""
-    view, requests = ask.view, ask.view.pods.requests[asked(ask)]
+    """``taken``: the pods that may be evicted; ``blocking``: those that the demand cannot run beside.
+
+    A pod that only a what-if has put on its node is missing, unless some of the pods are in groups.
+    """
+    view, wanted = ask.view, asked(ask)
     if (taken & (view.pods.groups.codes != 0)).any():
         return _in_groups(nodes, ask, units, taken, blocking)
     slots = view.slots[:, nodes]
-    table = np.where((slots != NO_POD) & taken[slots] & (units.view.where[slots] == nodes), slots, NO_POD)
-    return Tenants(nodes, table, np.arange(len(view.pods)), requests, blocking)
+    home = np.append(np.where(taken, view.where, NO_POD), NO_POD)  # the last one stands for NO_POD
+    there: Mask = home[slots] == nodes
+    room = np.empty((len(wanted), *slots.shape), np.int64)
+    for place, resource in enumerate(wanted):
+        np.multiply(view.pods.requests[resource][slots], there, out=room[place])
+    return Tenants(nodes, there, slots * there, room, there & blocking[slots])
 
 
 def _in_groups(nodes: Ints, ask: Ask, units: Units, taken: Mask, blocking: Mask) -> Tenants:
@@ -62,7 +62,11 @@ def _in_groups(nodes: Ints, ask: Ask, units: Units, taken: Mask, blocking: Mask)
     room = sums_by_node(ask.view.pods.requests[asked(ask)][:, rows], tenant, len(found))
     blocks = np.zeros(len(found), np.bool_)
     blocks[tenant[blocking[rows]]] = True
-    return Tenants(nodes, _table(node, units.places(unit), len(nodes)), unit, room, blocks)
+    table = _table(node, units.places(unit), len(nodes))
+    there = table != NO_POD
+    if not len(found):
+        return Tenants(nodes, there, table, np.zeros((len(room), *table.shape), np.int64), there)
+    return Tenants(nodes, there, unit[table], room[:, table] * there, there & blocks[table])
 
 
 def _table(node: Ints, place: Ints, nodes: int) -> Ints:
@@ -126,13 +130,13 @@ class TenantCharges:
 
 
 def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
-    shape = tenants.table.shape
+    shape = tenants.there.shape
     if not shares:
         none = np.zeros((0, *shape), np.int64)
         return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
     accounts, width, pods = shares.accounts, shares.accounts.width, shares.pods
     slot, node = np.nonzero(tenants.there)
-    there = tenants.unit[tenants.table[slot, node]]
+    there = tenants.units[slot, node]
     first, last = (np.searchsorted(shares.unit, there, side) for side in ("left", "right"))
     times = last - first
     tenant = np.repeat(np.arange(len(there)), times)

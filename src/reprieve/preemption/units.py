@@ -7,6 +7,7 @@ row. So a property of all units is a column, and reading it takes no loop over p
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,11 @@ class Units:
     def _made(self, numbers: Ints, names: list[str]) -> list[Unit]:
         groups = self._members(numbers[numbers >= len(self.view.pods)])
         columns = (numbers.tolist(), names, self.priority[numbers].tolist(), self.start[numbers].tolist())
+        if not groups and self.own_priority is None and self.members is None:  # as for most
+            return [
+                Unit(name, UnitKind.POD, priority, start, (number,), number)
+                for number, name, priority, start in zip(*columns, strict=True)
+            ]
         return [
             Unit(
                 name,
@@ -88,7 +94,7 @@ class Units:
     def _others(self, numbers: Ints) -> Iterable[tuple[int | None, int, int]]:
         """What few units have, for each of these: another priority of their own, and places by cost."""
         if self.own_priority is None and self.members is None:
-            return [(None, 0, 0)] * len(numbers)
+            return repeat((None, 0, 0), len(numbers))
         own, is_other = self.scheduling[numbers], self.scheduling[numbers] != self.priority[numbers]
         owns = [one if other else None for one, other in zip(own.tolist(), is_other.tolist(), strict=True)]
         return zip(

@@ -34,6 +34,7 @@ from reprieve.scheduler.decision import (
 API_VERSION = "reprieve.dev/v1alpha1"
 
 _PODS_SHOWN = 8
+_IN_VAIN = "EvictedInVain"  # why nothing is evicted: an earlier preemption was of no use
 OUTCOMES = {
     Outcome.PLACED: "Fits",
     Outcome.PREEMPTS: "Preempts",
@@ -101,7 +102,18 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
         claim = "it needs these victims" if room.pods else "it does not fit"
         yield TextLine(f"That {claim} is {decision.unproved.text}.")
     if decision.retry_at is not None:
-        yield TextLine(f"A toleration ends at {_stamp(decision.retry_at)}; it is retried then.")
+        what = _awaited(decision.eviction, decision.retry_at)
+        yield TextLine(f"{what} at {_stamp(decision.retry_at)}; it is retried then.")
+
+
+def _awaited(eviction: Eviction | None, moment: float) -> str:
+    """What happens at the moment at which a refused demand is retried."""
+    if eviction is not None and eviction.because.code == _IN_VAIN:
+        return "It may preempt again"
+    if eviction is not None and any(one.until <= moment for one in eviction.limited):
+        return "The protection of a workload by evictionLimit ends"
+    is_toleration = eviction is not None and eviction.tolerating
+    return "A toleration ends" if is_toleration else "More pods may be evicted"
 
 
 def _places(decision: Decision) -> str:

@@ -1,12 +1,12 @@
 """One inbox, one consumer: events from the cluster go in, effects for the performer come out."""
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from reprieve.cluster.port import ScheduledCluster
 from reprieve.model.events import Event, Synced
+from reprieve.runtime import memory
 from reprieve.runtime.improver import Improver, InProcess, Solver
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
@@ -65,7 +65,7 @@ class Loop:
                 tasks.create_task(self._watch())
                 tasks.create_task(self._consume())
         finally:
-            gc.unfreeze()
+            memory.release()
 
     async def finish(self, seconds: float) -> int:
         await self._improver.close()
@@ -98,8 +98,7 @@ class Loop:
         self._end_moot_searches()
         if not self._knows_all and Synced() in events:
             self._knows_all = True
-            # Most objects stay: the garbage collector need not traverse them again and again.
-            gc.freeze()
+            memory.settle()
 
     def _decide_some(self) -> bool:
         """True if more may follow."""

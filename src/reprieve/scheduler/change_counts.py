@@ -5,7 +5,7 @@ So a change is counted once, and not noted on each of many demands that may ask.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reprieve.scheduler.queueing_hints import TAKES_ROOM, Change
 
@@ -41,13 +41,13 @@ class ChangeCounts:
 
     def count(self, change: Change) -> None:
         self._counts[change] += 1
-        before = self.happened
+        taking, clocks, others = self.happened.taking, self.happened.clocks, self.happened.others
         if change in TAKES_ROOM:
-            self.happened = replace(before, taking=before.taking + 1)
+            self.happened = Happened(taking + 1, clocks, others)
         elif change is Change.CLOCKS:
-            self.happened = replace(before, clocks=before.clocks + 1)
+            self.happened = Happened(taking, clocks + 1, others)
         else:
-            self.happened = replace(before, others=before.others + 1)
+            self.happened = Happened(taking, clocks, others + 1)
 
     def moment(self) -> Moment:
         return self._counts.copy()

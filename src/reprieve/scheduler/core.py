@@ -52,6 +52,7 @@ from reprieve.scheduler import (
     group_marks,
     member_growth,
     plan_driver,
+    resizes_granted,
     toleration_changes,
     unit_driver,
     unknown_outcomes,
@@ -288,7 +289,7 @@ class Scheduler:
         yield from state.victim_reports.gone(target, state.world)
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)
-            member_growth.noted(state, known, None)
+            resizes_granted.noted(state, known, None)
             yield from enqueueing.forget(state, target, now)
             yield from plan_driver.has_left(state, target, now)
             yield from enqueueing.regroup(state, known.pod, now)

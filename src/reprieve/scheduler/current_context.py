@@ -15,6 +15,8 @@ from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of, target_at
 
+_NO_ROWS: frozenset[int] = frozenset()
+
 
 def context_of(state: State, requester: Requester, now: float) -> DecisionContext:
     own = _own(state, requester)
@@ -77,6 +79,8 @@ def _priority(state: State, pod: Target) -> int:
 
 def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
     """The nominations of a demand's own pods. The room of a first plan holds off others, and binds no one."""
+    if not state.ledger.nominations:
+        return {}
     found = (state.ledger.nominations.of(pod_target(pod.pod)) for pod in requester.pods)
     return {
         nomination.pod: nomination
@@ -87,6 +91,8 @@ def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
 
 def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, Nomination]) -> frozenset[int]:
     """Pods of equal priority with room on the demand's nodes that was reserved after the demand's own."""
+    if not own:
+        return _NO_ROWS
     first: dict[str, int] = {}
     for nomination in own.values():
         first[nomination.node] = min(nomination.since, first.get(nomination.node, nomination.since))
@@ -101,10 +107,13 @@ def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, No
 
 
 def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
-    return tuple(rows_of(view, sorted(state.ledger.terminating.stuck)))
+    stuck = state.ledger.terminating.stuck
+    return tuple(rows_of(view, sorted(stuck))) if stuck else ()
 
 
 def _not_leaving(view: Snapshot, victims: Ints) -> Ints:
     """Victims whose deletion the cluster does not show yet."""
+    if not len(victims):
+        return victims
     staying: Mask = (view.where[victims] != NOWHERE) & ~view.pods.terminating[victims]
     return victims[staying]

@@ -1,16 +1,13 @@
-"""One decision: where a demand goes, which pods are preempted for it, or why it must wait."""
+"""One decision: where a demand goes, which pods are preempted for it, or why it must wait.
+
+What a plan reserves, starts and reports when it is opened is in ``plan_opening``.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from reprieve.model.effects import Effect, Nominate, Target
-from reprieve.model.formatting import counted
-from reprieve.model.objects import CompositePodGroup
-from reprieve.model.shape import CompiledPod
-from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
@@ -18,9 +15,8 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
-from reprieve.preemption.plan import NoPlan, Plan, Why
+from reprieve.preemption.plan import NoPlan, Why
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.current_context import context_of
 from reprieve.scheduler.decision import (
@@ -35,21 +31,20 @@ from reprieve.scheduler.decision import (
     unproved_by,
 )
 from reprieve.scheduler.decision_context import DecisionContext
-from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
     Requester,
     WaitingGroup,
     WaitingPod,
     WaitingResize,
-    report_waiting,
 )
 from reprieve.scheduler.equivalence import RememberedRefusal, equivalence_key_of
-from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of, victim_nodes
-from reprieve.scheduler.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
+from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.handover import Handover
 from reprieve.scheduler.improvements import Improving
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.plan_driver import call_off, plan_anew
-from reprieve.scheduler.plan_feasibility import awaited, excess_of, still_feasible
+from reprieve.scheduler.plan_feasibility import still_feasible
+from reprieve.scheduler.plan_opening import open_plan, planned_evictions
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
@@ -58,7 +53,6 @@ from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
-from reprieve.scheduler.toleration_changes import orphans
 
 
 def decide(state: State, requester: Requester, now: float) -> Decided:
@@ -169,7 +163,7 @@ def _refused_again(state: State, requester: Requester, refused: RememberedRefusa
 
 def _crowd_out(state: State, requester: Requester, nodes: Collection[str], now: float) -> Iterator[Effect]:
     """A demand of lower priority that waits for room on these nodes plans anew, if its plan holds no more."""
-    for key, handover in state.plans.at(nodes):
+    for key, handover in state.plans.at(nodes) if len(state.plans) else ():
         if key == requester.key:
             continue
         other = state.requester(key)
@@ -228,12 +222,6 @@ def _use_of(handover: Handover | None, places: Iterable[tuple[Target, str]]) -> 
     return EndReason.ROOM_USED if planned <= used else EndReason.PLACED_ELSEWHERE
 
 
-def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
-    """Pods of a demand that have a node, and are not seen there yet."""
-    waiting = {pod_target(pod.pod) for pod in requester.pods}
-    return state.ledger.parts.pods(requester.key) - waiting
-
-
 def _fits_in_place(state: State, resize: WaitingResize, now: float) -> Decided:
     """The kubelet does the rest. Until it has, another pod may take the room."""
     state.queue.park(resize.key, ROOM_AT_RISK, now)
@@ -276,7 +264,8 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if requester.forbidden:
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
-        weighed = make_room(context, _deferring(policy, deferral), state.settings.gangs, now)
+        known = replace(context, unplaced=found)
+        weighed = make_room(known, _deferring(policy, deferral), state.settings.gangs, now)
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
     if deferral.asked and improving is None:
@@ -406,31 +395,9 @@ def _goes_on_improving(
 def _opened(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decided:
-    """Room is reserved from now on; the rest follows step by step."""
-    requester, plan, view = context.requester, weighed.plans[0], context.view
-    units = [[target_at(view, row) for row in unit.pods] for unit in plan.victims]
-    going = tuple(pod for unit in units for pod in unit)
-    before = [target_at(view, int(row)) for row in awaited(context, plan)]
-    evicted = frozenset(going)
-    anyway = [pod for pod in before if pod not in evicted]
-    decision = _preempting(state, context, found, weighed, len(anyway), now)
-    planned = replace(
-        _handover(state, context, plan, decision, going),
-        leaving=Targets(anyway),
-        elsewhere=evicted.difference(before),
-    )
-    effects: list[Effect] = [*orphans(state, plan, view), *_disturbed(state, decision.id, going, now)]
-    if planned.nominates:
-        for pod, node in planned.places:
-            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
-    handover, first = opened(planned)
-    state.plans.keep(requester.key, handover)
-    state.plan_log.opened(requester.key, handover, units, _placed_pods(state, requester), now)
-    if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
-        state.queue.hold(requester.key)
-    effects.extend(first)
-    effects.extend(_reported_plan(state, requester, handover, decision))
-    return Decided(decision, tuple(effects))
+    going = planned_evictions(context, weighed.plans[0])
+    decision = _preempting(state, context, found, weighed, len(going.anyway), now)
+    return Decided(decision, open_plan(state, context, weighed.plans[0], decision, going))
 
 
 def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
@@ -448,102 +415,6 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
         preemption=price,
         unproved=unproved_by(context.demand.effort),
     )
-
-
-def _handover(
-    state: State, context: DecisionContext, plan: Plan, decision: Decision, going: Sequence[Target]
-) -> Handover:
-    """The plan as it is carried out, with what it costs budgets as known now."""
-    requester, view = context.requester, context.view
-    victims = tuple(pod for pod in going if not state.is_preparing(pod))
-    policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
-    paid = _charged_to_budgets(context, policy) if policy is not None else frozenset()
-    excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
-    return Handover(
-        id=decision.id,
-        preemptor=decision.demand,
-        places=decision.places,
-        victims=Targets(victims),
-        victim_nodes=NodesOfPods(victim_nodes(plan, view)),
-        price=decision.preemption,
-        groups=GroupsOfPods(_groups_of(state, plan, view)),
-        trees=tuple(dict(_trees_of(state, plan, view)).items()),
-        priority=decision.priority,
-        excess=tuple(sorted(excess.items())),
-        paid=paid,
-        nominates=requester.nominates,
-        apart=len(decision.places) > 1 and not requester.is_starting,
-    )
-
-
-def _charged_to_budgets(context: DecisionContext, policy: Policy) -> frozenset[Target]:
-    """Only pods under a budget: every open plan keeps its own, and there may be many of both."""
-    if not len(context.charged) or not context.view.budgets:
-        return frozenset()
-    guarded = np.intersect1d(policy.accounts(context.view).pods, context.charged)
-    return frozenset(target_at(context.view, row) for row in guarded.tolist())
-
-
-def _disturbed(state: State, decision: str, victims: Sequence[Target], now: float) -> Iterator[Effect]:
-    """Victims that have not started are given up, and no plan goes on for the resize of a victim."""
-    for pod in filter(state.is_preparing, victims):
-        why = f"it is preempted before it started (decision {decision})"
-        yield from give_up(state, pod, why, now, has_room=False)
-    for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in victims]:
-        if state.plans.of(key) is not None:
-            yield from plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now)
-
-
-def _reported_plan(
-    state: State, requester: Requester, handover: Handover, decision: Decision
-) -> Iterator[Effect]:
-    """One event for each pod: that of a preemptor comes with the evictions, and no other before."""
-    match requester:
-        case WaitingResize() if handover.victims:
-            state.reporter.forget(handover.preemptor)
-        case WaitingResize():
-            yield from state.reporter.resize_goes_on(handover.preemptor, "MakesRoomInPlace", decision.text)
-        case WaitingPod() | WaitingGroup():
-            silent = handover.preemptor if handover.victims else None
-            nodes, others = dict(handover.places), []
-            for pod in requester.pods:
-                if (node := nodes.get(pod_target(pod.pod))) is None:
-                    others.append(pod)
-                    continue
-                text = decision.text_on(node)
-                yield from report_waiting(state.reporter, requester.key, [pod], text, silent)
-            if isinstance(requester, WaitingGroup):
-                yield from state.report_groups(requester, decision.text)
-            yield from _reported_to_wait(state, requester.key, others, handover)
-
-
-def _reported_to_wait(
-    state: State, key: DemandKey, others: Sequence[CompiledPod], handover: Handover
-) -> Iterator[Effect]:
-    """Pods of a group for which no room is made yet wait for none."""
-    pods = counted(len(handover.places), "other pod")
-    text = f"waits while room is made for {pods} of {handover.preemptor} (decision {handover.id})"
-    yield from report_waiting(state.reporter, key, others, text)
-
-
-def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:
-    """Victims that are preempted with a whole group, and their PodGroups."""
-    wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
-    for row in (row for unit in wholes for row in unit.pods):
-        key = view.pods.groups[row]
-        if key is not None and (group := state.world.groups.group(key)) is not None:
-            yield target_at(view, row), group_target(group)
-
-
-def _trees_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
-    """PodGroups that are preempted with the tree around them, and the kind and name of that."""
-    for unit in plan.victims:
-        kind, _, name = unit.name.split("/")
-        if kind != CompositePodGroup.__name__:
-            continue
-        keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})
-        for group in filter(None, map(state.world.groups.group, keys)):
-            yield group_target(group), f"{kind} {name}"
 
 
 # --- the record ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from reprieve.model.columns import Ints
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand, Promised
+from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.preemption.plan import Plan
 from reprieve.scheduler.demands import Requester
@@ -29,6 +30,7 @@ class DecisionContext:
     stuck: tuple[int, ...] = ()  # pods that should be gone, and may never go
     staying: tuple[int, ...] = ()  # pods whose eviction the API server has rejected
     later: frozenset[int] = frozenset()  # pods of equal priority with room reserved after this demand's
+    unplaced: Unplaceable | None = None  # why the demand does not fit as things are; None: not known yet
     restrained: float | None = None  # until when no pod is evicted for it, since earlier victims went in vain
 
     @property
@@ -46,7 +48,7 @@ class DecisionContext:
         promised = Promised((*self.promised.pods, *pods), (*self.promised.nodes, *nodes))
         victims = np.array([row for unit in plan.victims for row in unit.pods], np.int64)
         in_flight, charged = (np.union1d(victims, rows) for rows in (self.in_flight, self.charged))
-        return replace(self, promised=promised, in_flight=in_flight, charged=charged)
+        return replace(self, promised=promised, in_flight=in_flight, charged=charged, unplaced=None)
 
     @property
     def leaving(self) -> Ints:

@@ -12,7 +12,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler import member_growth, unit_driver
+from reprieve.scheduler import resizes_granted, unit_driver
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
@@ -45,7 +45,7 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         note_member(state, pod)
     elif _runs(before.pod) != _runs(pod):
         state.rerun.update(filter(None, [group_key(pod)]))
-    member_growth.noted(state, before, known)
+    resizes_granted.noted(state, before, known)
     effects: list[Effect] = []
     if before is not None and (known is None or known.pod.metadata.uid != before.pod.metadata.uid):
         # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
@@ -264,6 +264,8 @@ def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterato
 
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
     """What became of a pod that does not wait may matter to pods of its group that do."""
+    if group_key(pod) is None:
+        return
     key = state.demand_of(pod)
     if not key.kind.is_of_groups:
         return
@@ -343,7 +345,7 @@ def _growths_looked_at(state: State) -> Iterator[Effect]:
     """How many members of gangs have the room that they ask for."""
     resized, state.resized = sorted(state.resized | state.regrouped), set()
     for key in resized if state.gang_growth.is_on else ():
-        yield from member_growth.reported(state, key)
+        yield from resizes_granted.reported(state, key)
 
 
 def _run_of_group(state: State, key: GroupKey, now: float) -> Iterator[Effect]:

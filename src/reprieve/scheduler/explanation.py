@@ -66,7 +66,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
     if quality is None and question.policy.measures_disturbance:
         quality = measured(question, plan, now)
     victims = _Victims(plan, question)
-    criteria = [decided_by(plan, other, question.ranking) for other in plans[1 : MOST_PLANS + 1]]
+    criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,

@@ -29,6 +29,10 @@ class _PodColumn:
         self._pods = pods
         self._born = np.zeros(0, np.int64)  # the birth number of the pod that is in the set
 
+    @property
+    def has_news(self) -> bool:
+        return self._pods.has_news
+
     def write(self, world: World) -> Ints:
         births = world.births()
         self._born = grown(self._born, len(births))
@@ -60,6 +64,10 @@ class _NominationColumns:
         self._since = np.zeros(0, np.int64)
         self._node = np.zeros(0, np.int64)
         self._edition = -1  # of the rows of nodes
+
+    @property
+    def has_news(self) -> bool:
+        return self._nominations.has_news
 
     def write(self, world: World) -> Ints:
         births, edition = world.births(), world.edition_of_nodes
@@ -96,9 +104,10 @@ class LedgerColumns:
         self._nominated = _NominationColumns(ledger.nominations)
 
     def write(self, world: World) -> None:
-        """Brings all columns up to date."""
+        """Brings all columns up to date, as far as there is any news."""
         for column in (self._chosen, self._marked, self._with_unit, self._nominated):
-            column.write(world)
+            if column.has_news:
+                column.write(world)
 
     def in_flight(self, world: World) -> Ints:
         """The pods that are going to be evicted: chosen by a plan, or marked, be it by a predecessor."""

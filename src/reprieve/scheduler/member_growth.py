@@ -1,12 +1,12 @@
-"""What follows when members of one gang ask to grow: they wait for each other, and their group reports it."""
+"""What follows when members of one gang ask to grow: they wait for each other, and are decided in one go.
+
+What their group reports of it is in ``resizes_granted``.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reprieve.model.effects import Effect
-from reprieve.model.formatting import counted, listed
 from reprieve.model.groups import GroupKey, group_key
-from reprieve.model.resizing import is_deferred
 from reprieve.model.shape import CompiledPod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
@@ -21,10 +21,6 @@ from reprieve.scheduler.state import State
 
 _TO_BE_DECIDED = (Standing.ACTIVE, Standing.WAITING)
 _COMPARED = 16  # members of which it is tried out whose victims would help others
-_NAMED = 5  # pods in the condition of a group; more are counted
-
-
-# --- before a decision ---------------------------------------------------------------------------
 
 
 def gather_or_wait(state: State, resize: WaitingResize, now: float) -> bool:
@@ -42,10 +38,10 @@ def gather_or_wait(state: State, resize: WaitingResize, now: float) -> bool:
     if _is_silent(state, gang, growth.waited_for(gang, now)):
         _wait(state, gang, resize, now)
         return True
-    members = _running(state, gang)
+    members = running_members(state, gang)
     if len(members) == 1 or _fits(state, resize, now):
         return False
-    silent = next((pod for pod in members if not _asks(state, pod)), None)
+    silent = next((pod for pod in members if not asks_to_grow(state, pod)), None)
     if silent is not None and growth.waits_until(gang, now) is not None:
         growth.wait_for(gang, (silent.pod.metadata.namespace, silent.pod.metadata.name))
         _wait(state, gang, resize, now)
@@ -103,7 +99,7 @@ def _most_helpful_first(state: State, growing: list[WaitingResize], now: float) 
     return sorted(growing, key=lambda one: (-helped(one), one.key))
 
 
-def _asks(state: State, pod: CompiledPod) -> bool:
+def asks_to_grow(state: State, pod: CompiledPod) -> bool:
     resizes = state.resizes_of(pod.pod) if state.is_ours(pod.pod) else None
     return resizes is not None and resizes.is_waiting(pod.pod)
 
@@ -111,60 +107,13 @@ def _asks(state: State, pod: CompiledPod) -> bool:
 def _is_silent(state: State, gang: GroupKey, key: GroupKey | None) -> bool:
     """Whether this is a running pod of the gang that has not asked."""
     pod = state.world.pod(key) if key is not None else None
-    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not _asks(state, pod)
+    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not asks_to_grow(state, pod)
 
 
-def _running(state: State, gang: GroupKey) -> list[CompiledPod]:
+def running_members(state: State, gang: GroupKey) -> list[CompiledPod]:
     members = map(state.world.pod, state.world.groups.members(gang))
     return [pod for pod in members if pod is not None and _runs(pod)]
 
 
 def _runs(pod: CompiledPod) -> bool:
     return bool(pod.pod.spec.node_name) and pod.pod.metadata.deletion_timestamp is None
-
-
-# --- what the group reports ----------------------------------------------------------------------
-
-
-def noted(state: State, before: CompiledPod | None, known: CompiledPod | None) -> None:
-    """A pod comes, changes or goes: how many members have what they ask for may be another number."""
-    pods = [pod for pod in (before, known) if pod is not None]
-    group = group_key(pods[-1].pod) if pods and state.gang_growth.is_on else None
-    if group is None:
-        return
-    if any(is_deferred(pod.pod) for pod in pods):
-        state.resized.add(group)
-        return
-    shown = state.world.groups.group(group)
-    if shown is not None and state.reporter.reports_growth(shown):
-        state.resized.add(group)
-
-
-def reported(state: State, gang: GroupKey) -> Iterator[Effect]:
-    group = state.world.groups.group(gang)
-    if group is None or group.spec.gang is None or group.metadata.deletion_timestamp is not None:
-        return
-    running = _running(state, gang)
-    short = [pod for pod in running if not _has_what_it_asks_for(pod)]
-    if any(_asks(state, pod) for pod in short) or state.reporter.reports_growth(group):
-        yield from state.reporter.growth(group, _text(running, short), is_complete=not short)
-
-
-def _has_what_it_asks_for(pod: CompiledPod) -> bool:
-    weight = pod.weight
-    return all(weight.held.get(name, 0) >= wants for name, wants in weight.desired.items())
-
-
-def _text(running: list[CompiledPod], short: list[CompiledPod]) -> str:
-    if not running:
-        return "no pod of the group runs"
-    if not short:
-        one = "the only running pod has the resources that it asks for"
-        many = f"all {len(running)} running pods have the resources that they ask for"
-        return one if len(running) == 1 else many
-    names = sorted(f"{pod.pod.metadata.name} on {pod.pod.spec.node_name}" for pod in short)
-    has, wait = (
-        f"{len(running) - len(short)} of {counted(len(running), 'running pod')}",
-        listed(names, _NAMED),
-    )
-    return f"{has} have the resources that they ask for; waiting: {wait}"

@@ -10,7 +10,7 @@ from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
 from reprieve.model.pods_by_importance import NO_POD, Importance
 from reprieve.model.resources import Amounts, ResourceAxis
-from reprieve.model.score_cache import ScoreCache
+from reprieve.model.score_cache import ScoreCache, Touches
 from reprieve.model.snapshot import CachedScores
 from reprieve.scheduler.growable_columns import grown, published
 
@@ -27,8 +27,8 @@ class NodeRows:
         self._nonzero = np.zeros((2, 0), np.int64)
         self._slots = np.full((0, 0), NO_POD, np.int64)
         self._height = 0  # of the fullest node, or more
-        self._touched = np.zeros(0, np.int64)  # when the numbers of a row last changed
-        self._touches = 0
+        self._may_be_lower = False  # a node that was the fullest has fewer pods, or is gone
+        self._touches = Touches()  # rows whose numbers changed
         self._uncounted: set[int] = set()  # rows of nodes where pods came or left
         self._scores = ScoreCache()
         self._table: Nodes | None = None
@@ -62,7 +62,6 @@ class NodeRows:
         self._requested = grown(self._requested, row + 1)
         self._nonzero = grown(self._nonzero, row + 1)
         self._slots = grown(self._slots, row + 1, NO_POD)
-        self._touched = grown(self._touched, row + 1)
         self._set_capacity(row, capacity, axis)
         self._table = None
         return row
@@ -77,7 +76,7 @@ class NodeRows:
         self.objects[row] = node
 
     def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
-        self._touch(row)
+        self._touches.touch(row)
         self._allocatable[:, row] = 0
         for name, amount in capacity.items():
             self._allocatable[axis.names.index(name), row] = amount
@@ -91,6 +90,7 @@ class NodeRows:
         self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
         self.objects.pop()
         self.on_node.pop()
+        self._may_be_lower = True
         self._uncounted.discard(row)
         if last in self._uncounted:
             self._uncounted.remove(last)
@@ -100,10 +100,6 @@ class NodeRows:
         self._scores.clear()
         self._table = None
         return row, last
-
-    def _touch(self, row: int) -> None:
-        self._touches += 1
-        self._touched[row] = self._touches
 
     # --- the pods on them ---
 
@@ -123,7 +119,7 @@ class NodeRows:
             self._write_slots(row, there)
             np.add.reduce(requests[:, there], axis=1, out=self._requested[:, row])
             np.add.reduce(nonzero[:, there], axis=1, out=self._nonzero[:, row])
-            self._touch(row)
+            self._touches.touch(row)
         self._uncounted.clear()
 
     def _write_slots(self, row: int, pods: list[int]) -> None:
@@ -132,6 +128,8 @@ class NodeRows:
             taller = np.full((max(len(pods), 2 * height), width), NO_POD, np.int64)
             taller[:height] = self._slots
             self._slots = taller
+        if len(pods) < self._height and self._slots[self._height - 1, row] != NO_POD:
+            self._may_be_lower = True
         self._height = max(self._height, len(pods))
         self._slots[: len(pods), row] = pods
         self._slots[len(pods) :, row] = NO_POD
@@ -156,10 +154,11 @@ class NodeRows:
         return published(self._nonzero, len(self))
 
     def kept(self) -> CachedScores:
-        return CachedScores(self._scores, published(self._touched, len(self)))
+        return CachedScores(self._scores, len(self), self._touches)
 
     def slots(self) -> Ints:
         """Without the rows below the fullest node."""
-        while self._height and (self._slots[self._height - 1] == NO_POD).all():
+        while self._may_be_lower and self._height and (self._slots[self._height - 1] == NO_POD).all():
             self._height -= 1
+        self._may_be_lower = False
         return published(self._slots[: self._height], len(self))

@@ -14,6 +14,8 @@ from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
+_NONE: frozenset[Target] = frozenset()
+
 
 def withdraw_nominations(state: State, key: DemandKey, now: float) -> tuple[Effect, ...]:
     """All nominations of a demand end; the calls that clear what its pods show.
@@ -54,6 +56,8 @@ def not_cleared(state: State, effect: Effect) -> None:
 def lingering_nominations(state: State) -> frozenset[Target]:
     """Pods that still show a node that they do not wait for; those that do not any more are forgotten."""
     nominations = state.ledger.nominations
+    if not nominations.has_lingering:
+        return _NONE
     for pod in nominations.lingering:
         if not _lingers(state, pod):
             nominations.cleared(pod)

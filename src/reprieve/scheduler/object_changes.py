@@ -19,10 +19,11 @@ from reprieve.model.objects import (
     PriorityClass,
     ref_of,
 )
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.resizing import resize_reason
 from reprieve.model.resources import Amounts, Problems, node_capacity
 from reprieve.model.scheduled_times import run_started_at, scheduled_at
-from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.shape import CompiledPod
 from reprieve.preemption.preemption_priority import ANNOTATION as PREEMPTION_PRIORITY_CLASS
 from reprieve.scheduler.queueing_hints import Change
 

@@ -169,7 +169,7 @@ def _unused_marks(state: State) -> set[Target]:
 
     Before all objects are known, a mark says nothing: a unit may have to be finished.
     """
-    if not state.synced:
+    if not state.synced or not state.plans.unused_marks():
         return set()
     unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
     return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or group_marks.is_shown_open(state, m)}

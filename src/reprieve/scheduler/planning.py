@@ -15,7 +15,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT
-from reprieve.placement.place import Placement, Unplaceable, with_promises
+from reprieve.placement.place import Placement, Survey, Unplaceable, best, with_promises
 from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import eligible
@@ -23,7 +23,7 @@ from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.pod_by_pod import joined
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import CLUSTER, best_first, refusal
+from reprieve.preemption.search import CLUSTER, refusal
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.gang_strategy import GangStrategy
 from reprieve.scheduler.plan_feasibility import holds_without_promised
@@ -48,6 +48,7 @@ def make_room(context: DecisionContext, policy: Policy | None, gangs: GangStrate
         return Weighed(refusal=NoPlan(Why.OFF))
     pods = context.demand.pods
     made: list[Weighed] = []
+    latest: Plan | None = None
     # Of single pods of one shape and priority, the first is tried.
     refused: dict[tuple[Shape | tuple[int, ...], int], Weighed] = {}
     for demand in gangs.demands(context):
@@ -57,10 +58,12 @@ def make_room(context: DecisionContext, policy: Policy | None, gangs: GangStrate
         shape = context.view.pods.shape(demand.pods[0]) if is_one else demand.pods
         if (shape, demand.priority) in refused:
             continue
+        if latest is not None:  # not before: most demands are one pod, and none comes after it
+            context, latest = context.beside(latest), None
         weighed = _best_plans(context, demand, policy, gangs, now)
         if weighed.plans:
             made.append(weighed)
-            context = context.beside(weighed.plans[0])
+            latest = weighed.plans[0]
         else:
             refused[shape, demand.priority] = weighed
     if not made and not refused:
@@ -74,14 +77,18 @@ def _best_plans(
     """Without victims, if pods that leave anyway make enough room."""
     leaving, policy = context.leaving, sparing(policy, context.stuck, context.staying)
     emptied = without(context.view, leaving)
-    tried = demand if len(leaving) else replace(demand, effort=NO_EFFORT)  # if none leave, it was searched
-    unplaced = place_together(tried, emptied, context.profile, policy.choose, context.promised)
-    if isinstance(unplaced, Placement):
-        return Weighed((Plan("", unplaced, (), (), 0, pods=demand.pods),))
+    unplaced = _as_known(context, demand, policy) if not len(leaving) else None
+    if unplaced is None:
+        # If none leave, it was searched.
+        tried = demand if len(leaving) else replace(demand, effort=NO_EFFORT)
+        placed = place_together(tried, emptied, context.profile, policy.choose, context.promised)
+        if isinstance(placed, Placement):
+            return Weighed((Plan("", placed, (), (), 0, pods=demand.pods),))
+        unplaced = placed.survey
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
     view = paid_for(with_promises(emptied, context.promised), context.charged.tolist())
-    question = Question(demand, view, unplaced.survey, context.profile, policy)
+    question = Question(demand, view, unplaced, context.profile, policy)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:
         find = gangs.finding(find)
@@ -92,9 +99,20 @@ def _best_plans(
         found = find(replace(question, most=len(view.nodes), policy=anew), now)
         holding = _holding(context, found)
     if holding:
-        return Weighed(best_first(question, holding), question)
+        return Weighed(tuple(holding), question)
     why = found if isinstance(found, NoPlan) else _not_for_now(question, now)
     return Weighed((), question, why, _excluded_by(question, why, now))
+
+
+def _as_known(context: DecisionContext, demand: Demand, policy: Policy) -> Survey | None:
+    """Why the pods of the demand do not fit as things are, where the decision knows that already.
+
+    A gang of which fewer pods are wanted fails at the same pod. Trees, and groups within a domain, do not.
+    """
+    whole = context.demand
+    is_same = demand.pods == whole.pods and whole.tree is None and not whole.topology_key
+    is_known = is_same and (len(demand.pods) == 1 or policy.choose is best)
+    return context.unplaced.survey if context.unplaced is not None and is_known else None
 
 
 def _holding(context: DecisionContext, found: list[Plan] | NoPlan) -> list[Plan]:

@@ -42,6 +42,8 @@ class PreemptionBackoff:
 
     def until(self, pods: Iterable[Target], now: float) -> float | None:
         """Until when nothing is evicted for any of these; None if pods may be."""
+        if not self._asking:
+            return None
         moments = [held.until for pod in pods if (held := self._asking.get(pod)) is not None]
         return max((moment for moment in moments if moment > now), default=None)
 

@@ -9,6 +9,9 @@ class ReportedOnce:
     def __init__(self) -> None:
         self._told: dict[Target, str] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._told)
+
     def is_news(self, target: Target, text: str) -> bool:
         if self._told.get(target) == text:
             return False

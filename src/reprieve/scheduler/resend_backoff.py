@@ -32,7 +32,8 @@ class ResendBackoff(Generic[T]):
 
     def end(self, call: T) -> None:
         """It was answered, or the answer does not matter any more."""
-        self._times.pop(call, None)
+        if self._times:  # mostly none is lost, and the hash of a call is not free
+            self._times.pop(call, None)
 
     def taken_up(self, now: float) -> list[T]:
         """Calls that have waited long enough, each once."""

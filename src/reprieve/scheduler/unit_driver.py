@@ -5,8 +5,9 @@ deletes are sent again, pods that turn out to be members are marked and deleted,
 where its predecessor died. Plans are not known here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 
 from reprieve.model.effects import Effect, Evict, SetCondition, Target
 from reprieve.model.formatting import listed
@@ -29,6 +30,8 @@ from reprieve.scheduler.ledger.unit_evictions import DeleteState, UnitPod
 from reprieve.scheduler.preemption_notes import preempted_without_plan
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target
+
+_LONGEST_NAMES = 900  # characters, with the error: the note of an event may have 1,024 with all other words
 
 
 def begin(state: State, unit: str, text: str, pods: tuple[Target, ...]) -> None:
@@ -173,9 +176,15 @@ def _named(state: State, key: GroupKey, *, again: bool = False) -> Iterator[Effe
     refused = sorted((one for one in left if one.is_refused_for_good), key=lambda one: one.pod)
     text = ""
     if refused:
-        names = listed([one.pod.name for one in refused])
+        names = listed([one.pod.name for one in refused], _named_at_most(refused))
         text = f"the eviction of {names} is refused, and tried again: {refused[0].error}"
     yield from state.reporter.preemption_incomplete(group, text, again=again)
+
+
+def _named_at_most(refused: Sequence[UnitPod]) -> int:
+    """How many of them: as many as fit beside the error into the note of an event."""
+    ends = accumulate(len(one.pod.name) + len(", ") for one in refused)
+    return max(1, sum(end <= _LONGEST_NAMES - len(refused[0].error) for end in ends))
 
 
 # --- after a restart -----------------------------------------------------------------------------

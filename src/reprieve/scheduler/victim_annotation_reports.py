@@ -58,7 +58,10 @@ class VictimAnnotationReports:
             yield from self._priorities(world)
 
     def _note_cost(self, pod: Pod) -> None:
-        target, group, fault = pod_target(pod), group_key(pod), cost_fault(pod.metadata)
+        fault = cost_fault(pod.metadata)
+        if not fault and not self._group_of and not self._reported:
+            return  # as for almost all pods
+        target, group = pod_target(pod), group_key(pod)
         self._forget_cost(target)
         if not fault or group is None:
             self._reported.forget(target)

@@ -23,7 +23,7 @@ from reprieve.preemption.pod_by_pod import FindCandidates
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import pods_that_matter
-from reprieve.preemption.search import best, candidates
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Units
 
 
@@ -48,7 +48,7 @@ def _candidates(question: Question, now: float, in_flight: Ints) -> list[Plan] |
     question, emptied = _undeferred(question), _undeferred(emptied)
     found = candidates(emptied, now)
     if not isinstance(found, NoPlan):
-        found = candidates(_unimproved(_as_planned(question, best(question, found), gone)), now)
+        found = candidates(_unimproved(_as_planned(question, found[0], gone)), now)
     return candidates(question, now) if isinstance(found, NoPlan) else list(map(_unproved, found))
 
 

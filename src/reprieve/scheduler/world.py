@@ -27,10 +27,11 @@ from reprieve.model.objects import (
     runs,
 )
 from reprieve.model.owners import OWNER_KINDS, Namespaces, Owners, namespaces_table, owners_table
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.pods_by_importance import importance
 from reprieve.model.resources import STANDARD, ResourceAxis
 from reprieve.model.scheduled_times import scheduled_at
-from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.storage import KINDS as STORAGE_KINDS
 from reprieve.model.storage import InUse, Storage, volumes_in_use
@@ -233,7 +234,7 @@ class World:
     def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
         row = self._pods.rows[key]
         before = int(self._where[row])
-        if old.shape == new.shape and facts_of(old.pod) == facts_of(new.pod):
+        if (old.shape is new.shape or old.shape == new.shape) and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
             # It leaves with its old weight and rank and comes back with the new ones.

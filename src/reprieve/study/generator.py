@@ -15,6 +15,8 @@ from reprieve.study.job import GPU, Job
 _DAY = 86_400.0
 _SHORTEST, _LONGEST = 60.0, 2 * _DAY
 _PRIORITIES = {"service": 1000, "urgent": 500, "training": 100, "batch": 0}
+SHARES = ("gangs", "services", "urgent")
+WHOLE_NUMBERS = ("nodes", "tenants")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A cluster that is only what a scheduler sees of it: objects as records, kubelets as moments on an agenda.
 
 Calls end at once and never fail. There is no store, no JSON and no versions; a test holds it equal to the
-mini cluster, decision by decision.
+mini cluster, decision by decision. Sights that no decision can follow from are kept until there is news.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +43,9 @@ class LightCluster:
         self._pods: dict[str, Pod] = {}
         self._groups: dict[str, PodGroup] = {}
         self._inbox: list[Event] = [Seen(node) for node in nodes]
+        self._unsettled: set[str] = set()  # pods that wait for a node, and pods that terminate
+        self._sights: dict[str, int] = {}  # where in the inbox pods that settled are shown, by their UID
+        self._is_news = True
         self._now = 0.0
         self.on_started: Callable[[str, float], None] = _ignore
         self.on_leaving: Callable[[str, float], None] = _ignore
@@ -57,7 +60,19 @@ class LightCluster:
     def taken(self) -> list[Event]:
         """What a watch would have shown since this was asked last."""
         events, self._inbox = self._inbox, []
+        self._sights.clear()
+        self._is_news = False
         return events
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the scheduler may decide or do anything because of what happened.
+
+        While no pod waits or terminates, it does nothing when a pod is bound, starts or ends: these sights
+        can wait for the next arrival, and be observed with it. Always news are pods of groups, on which the
+        scheduler reports, and preemptors, which end plans.
+        """
+        return self._is_news or (bool(self._unsettled) and bool(self._inbox))
 
     def pods(self) -> Iterable[Pod]:
         return self._pods.values()
@@ -68,9 +83,11 @@ class LightCluster:
         match thing:
             case Pod():
                 self._pods[thing.metadata.uid] = thing
+                self._unsettled.add(thing.metadata.uid)
             case PodGroup():
                 self._groups[thing.metadata.uid] = thing
         self._inbox.append(Seen(thing))
+        self._is_news = True
 
     def update(self, budget: PodDisruptionBudget) -> None:
         self._inbox.append(Seen(budget))
@@ -83,11 +100,12 @@ class LightCluster:
     def finish(self, uid: str) -> None:
         pod = self._pods.pop(uid, None)
         if pod is not None:
-            self._inbox.append(Gone(target_of(pod)))
+            self._lose(pod)
 
     def remove(self, thing: PodGroup | PodDisruptionBudget) -> None:
         self._groups.pop(thing.metadata.uid, None)
         self._inbox.append(Gone(target_of(thing)))
+        self._is_news |= isinstance(thing, PodGroup)
 
     # --- for the scheduler -----------------------------------------------------------------------
 
@@ -96,7 +114,9 @@ class LightCluster:
         and each would cost a step."""
         for effect in effects:
             if not isinstance(effect, Announce):
-                self._inbox.append(Done(effect) if self._happens(effect) else _missing(effect))
+                done = self._happens(effect)
+                self._inbox.append(Done(effect) if done else _missing(effect))
+                self._is_news |= not done or not isinstance(effect, Bind)
 
     def _happens(self, effect: Effect) -> bool:
         """False if the object does not exist any more."""
@@ -140,6 +160,7 @@ class LightCluster:
         group = replace(group, status=_with_condition(group.status, effect, self._now))
         self._groups[effect.target.uid] = group
         self._inbox.append(Seen(group))
+        self._is_news = True
         return True
 
     # --- kubelets --------------------------------------------------------------------------------
@@ -166,15 +187,33 @@ class LightCluster:
     def _collect(self, uid: str, now: float) -> None:
         pod = self._pods.pop(uid, None)
         if pod is not None:
-            self._inbox.append(Gone(target_of(pod)))
+            self._lose(pod)
             self._tell(self.on_gone, uid)
 
     def _tell(self, controller: Callable[[str, float], None], uid: str) -> None:
         self._agenda.at(self._now + REACTION_SECONDS, lambda now: controller(uid, now))
 
     def _see(self, pod: Pod) -> None:
-        self._pods[pod.metadata.uid] = pod
+        uid = pod.metadata.uid
+        is_preemptor = bool(self._pods[uid].status.nominated_node_name)
+        self._pods[uid] = pod
+        if not pod.spec.node_name or pod.metadata.deletion_timestamp is not None:
+            self._unsettled.add(uid)
+        elif pod.spec.scheduling_group is not None or is_preemptor:
+            self._unsettled.discard(uid)
+            self._is_news = True
+        else:
+            self._unsettled.discard(uid)
+            if (known := self._sights.get(uid)) is not None:
+                self._inbox[known] = Seen(pod)  # as an informer does: of two sights, the later one counts
+                return
+            self._sights[uid] = len(self._inbox)
         self._inbox.append(Seen(pod))
+
+    def _lose(self, pod: Pod) -> None:
+        self._unsettled.discard(pod.metadata.uid)
+        self._is_news |= pod.spec.scheduling_group is not None or pod.metadata.deletion_timestamp is not None
+        self._inbox.append(Gone(target_of(pod)))
 
 
 def _with_condition(status: Status, written: SetCondition, now: float) -> Status:

@@ -16,6 +16,7 @@ from reprieve.model.resources import CPU, milli
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.plan_records import ChainContinued, PlanRecord, VictimsJudged
 from reprieve.study.job import GPU, Job
+from reprieve.study.light_cluster import REACTION_SECONDS
 from reprieve.study.occupancy import Occupancy
 
 _HOUR = 3600.0
@@ -23,7 +24,8 @@ _NAMED = 100  # unfinished jobs; more are counted
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Seconds from an arrival or an eviction until the pod, or the minimum of the gang, runs."""
+    """Seconds from an arrival or an eviction until the pod, or the minimum of the gang, runs. What never ran
+    is not in it: ``unfinished`` counts that."""
 
     starts: int
     mean: float
@@ -95,7 +97,8 @@ class Measures:
         self._asked[job.tenant] += job.pods * job.duration * amount_of(job, self.resource)
 
     def started(self, job: Job, pods: int, waited: float, now: float) -> None:
-        if self._counts_at(now):
+        """A wait counts if it begins within the window, whenever it ends: else the longest were not seen."""
+        if self._counts_at(now - waited):
             self._waits[job.priority] += [waited] * pods
             self._tenant_waits[job.tenant] += [waited] * pods
 
@@ -113,7 +116,7 @@ class Measures:
             self._work[kind] += pods * counted * amount_of(job, self.resource) / _HOUR
 
     def restarted(self, job: Job, now: float) -> None:
-        self._count("restarts", 1, now)
+        self._count("restarts", 1, now - REACTION_SECONDS)  # counted with the eviction that caused it
 
     def ended(self, job: Job, now: float) -> None:
         self._counts["finished"] += 1

@@ -1,4 +1,6 @@
-"""Which nodes does a study have? So many of a shape."""
+"""Which nodes does a study have? So many of a shape, or those of openb."""
+
+from msgspec.structs import replace
 
 from reprieve.model.objects import Node, NodeStatus, ObjectMeta
 from reprieve.study.job import GPU
@@ -10,6 +12,7 @@ _SHAPES = {
     "cpu64": {"cpu": "64", "memory": "256Gi", "pods": "110"},
 }
 _MOST = 100_000
+_OPENB_GPUS = "alibabacloud.com/gpu-count"
 
 
 class NodePoolError(ValueError):
@@ -29,9 +32,18 @@ def pool(text: str) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def node(name: str, offered: dict[str, str]) -> Node:
-    labels = {"kubernetes.io/hostname": name}
+def node(name: str, offered: dict[str, str], labels: dict[str, str] | None = None) -> Node:
     return Node(
-        metadata=ObjectMeta(name=name, uid=f"node-{name}", labels=labels),
+        metadata=ObjectMeta(
+            name=name, uid=f"node-{name}", labels={"kubernetes.io/hostname": name, **(labels or {})}
+        ),
         status=NodeStatus(allocatable=dict(offered)),
     )
+
+
+def with_known_gpus(given: Node) -> Node:
+    """GPUs under the name by which jobs request them: openb's YAML has another one."""
+    offered = given.status.allocatable
+    if GPU in offered or _OPENB_GPUS not in offered:
+        return given
+    return replace(given, status=replace(given.status, allocatable={**offered, GPU: offered[_OPENB_GPUS]}))

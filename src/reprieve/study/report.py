@@ -29,6 +29,7 @@ class StudyHead:
     seeds: tuple[int, ...]
     version: str
     arrivals: str  # how seeds differ
+    played: tuple[str, ...] = ()  # which part of the trace, a sentence each
     mapping: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # lines and jobs that are not played, a sentence each
@@ -59,16 +60,28 @@ def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) ->
     if found.never:
         return f"{first} and {found.policy} never disagreed here: every decision is the same."
     differences = {one.metric: one.differences[found.policy] for one in table}
-    sure = [f"{metric} {signed(one.mean)}" for metric, one in differences.items() if one.excludes_zero]
+    sure = [
+        f"{one.metric} {signed(differences[one.metric].mean)}{_share(one, first, found.policy)}"
+        for one in table
+        if differences[one.metric].excludes_zero
+    ]
+    seeds = "1 seed" if found.seeds_that_differ == 1 else f"{found.seeds_that_differ} seeds"
     differ = (
-        f"{found.policy} and {first} differ: {found.only_other} preempting decisions only {found.policy} "
-        f"makes, {found.only_first} only {first} makes"
+        f"{found.policy} and {first} differ in {seeds}: {found.only_other} preempting decisions only "
+        f"{found.policy} makes, {found.only_first} only {first} makes"
     )
     if any(one.is_of_few_seeds for one in differences.values()):
         return f"{differ}; too few seeds to tell whether metrics differ by more than chance."
     if not sure:
         return f"{differ}; no metric differs by more than chance explains."
     return f"{differ}; beyond chance, {found.policy} has {', '.join(sure)}."
+
+
+def _share(one: ComparedMetric, first: str, policy: str) -> str:
+    """The difference as a share of what the first policy has."""
+    base = one.means[first].mean
+    percent = f"{one.differences[policy].mean / base:+.0%}" if base else ""
+    return f" ({percent[:-1]} %)".replace("-", "−") if percent else ""
 
 
 def signed(value: float) -> str:
@@ -80,7 +93,7 @@ def signed(value: float) -> str:
 
 def shown(estimate: Estimate) -> tuple[str, str]:
     """A mean and its interval; no metric can be less than 0."""
-    if estimate.low is None or estimate.high is None:
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return _plain(estimate.mean), ""
     return _plain(estimate.mean), f"{_plain(max(0.0, estimate.low))} to {_plain(estimate.high)}"
 
@@ -112,24 +125,52 @@ def _comparison_row(one: ComparedMetric, first: str, others: Sequence[str]) -> l
     return [shown(one.means[first]), *(cell for pair in pairs for cell in pair)]
 
 
-def meanings(head: StudyHead) -> list[tuple[str, str]]:
-    """What each metric counts, between the warm-up and the last arrival."""
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a metric counts, in what, and which direction is better."""
+
+    metric: str
+    text: str
+    better: str
+    unit: str = ""
+
+    @property
+    def hint(self) -> str:
+        return f"{self.unit}; {self.better} is better" if self.unit else f"{self.better} is better"
+
+
+def meanings(head: StudyHead) -> list[Meaning]:
+    """Of every metric, between the warm-up and the last arrival."""
     hours = f"hours of {head.resource}"
     return [
-        ("preemptions", "decisions that evict; fewer is better"),
-        ("evictions", "pods that these evict; fewer is better"),
-        ("evictions in vain", "evicted pods whose room the preemptor did not use; fewer is better"),
-        ("gangs interrupted", "gangs that fell below their minimum and began anew; fewer is better"),
-        ("budget breaks", "evicted pods beyond what PodDisruptionBudgets allowed; fewer is better"),
-        ("work lost", f"{hours} since the last checkpoint of what was evicted; less is better"),
-        ("goodput", f"{hours} of work that lasts, as a share of what the cluster offers; more is better"),
-        (
+        Meaning("preemptions an hour", "decisions that evict", "fewer"),
+        Meaning("evictions an hour", "pods that these evict", "fewer", "pods"),
+        Meaning("evictions", "the same, in all the time that is counted", "fewer", "pods"),
+        Meaning("evictions in vain", "evicted pods whose room the preemptor did not use", "fewer", "pods"),
+        Meaning("gangs interrupted", "gangs that fell below their minimum and began anew", "fewer"),
+        Meaning("budget breaks", "evicted beyond what PodDisruptionBudgets allowed", "fewer", "pods"),
+        Meaning("work lost", "done since the last checkpoint by what was evicted", "less", hours),
+        Meaning("goodput", f"work that lasts, of what the cluster offers in {hours}", "more", "share"),
+        Meaning(
             "fairness",
             "Jain's index of the share of its work that each tenant got done by the last arrival: 1 if all "
-            "are equal, 1/n if one of n gets all; more is better",
+            "are equal, 1/n if one of n gets all",
+            "more",
+            "1 at most",
         ),
-        ("unfinished", "jobs that had not ended when the simulation was cut off; fewer is better"),
+        Meaning("unfinished", "had not ended when the simulation was cut off", "fewer", "jobs"),
     ]
+
+
+def scope(report: StudyReport) -> str:
+    """In a sentence or two what was played, and what is compared with what."""
+    head = report.head
+    counted = next((arm[0].hours for arm in report.results.values() if arm), 0.0)
+    seeds = "1 seed" if len(head.seeds) == 1 else f"{len(head.seeds)} seeds"
+    return (
+        f"{head.jobs} jobs with {head.pods} pods (seed {head.seeds[0]}) on {head.nodes} nodes; {counted:.0f} "
+        f"hours count; {seeds}. Differences are from {head.policies[0]}, for the same jobs."
+    )
 
 
 def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[str, ...]]:
@@ -151,7 +192,14 @@ def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[
 
 def _waits(known: Sequence[Waiting]) -> Iterator[str]:
     for name in ("p50", "p95", "p99"):
-        yield f"{sum(getattr(one, name) for one in known) / len(known):.0f}"
+        yield _duration(sum(getattr(one, name) for one in known) / len(known))
+
+
+def _duration(seconds: float) -> str:
+    """In the unit in which it has two or three digits."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _highest_first(key: str) -> tuple[int, str]:
@@ -176,6 +224,7 @@ def head_lines(head: StudyHead) -> list[str]:
         f"seeds: {', '.join(map(str, head.seeds))}; {head.arrivals}",
         f"version: {head.version}",
         "decisions: the same command with --journal POLICY:SEED writes a journal for `reprieve page`",
+        *(f"played: {one}" for one in head.played),
         *(f"mapping: {one}" for one in head.mapping),
         *(f"invented: {one}" for one in head.invented),
     ]

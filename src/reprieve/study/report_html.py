@@ -1,6 +1,6 @@
 """A study's report as one HTML file: no script, nothing from a network, light and dark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from reprieve.study.measures import Measured
@@ -12,11 +12,12 @@ from reprieve.study.report import (
     comparison_table,
     head_lines,
     meanings,
+    scope,
     unfinished_lines,
     waiting_rows,
 )
-from reprieve.study.report_markdown import FOOTNOTE, WAITING_NOTE
-from reprieve.study.svg import bars, lines
+from reprieve.study.report_markdown import CHAINS_NOTE, FOOTNOTE, WAITING_NOTE
+from reprieve.study.svg import bars, share_lines
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --rule: #d0d7de; --paper: #ffffff;
@@ -33,10 +34,12 @@ th, td { text-align: right; padding: .25rem .7rem; border-bottom: 1px solid var(
 th:first-child, td:first-child, .two-names :is(th, td):nth-child(2), .words :is(th, td) { text-align: left; }
 .figures th { white-space: normal; max-width: 9rem; } td small { display: block; color: var(--soft);
   font-weight: 400; } .words td { white-space: normal; } details { margin: 1rem 0; }
-td.sure { font-weight: 600; }
+td.sure { font-weight: 600; } .two-names tr.new :is(td) { border-top: 2px solid var(--rule); }
 figure { margin: 1.2rem 0; } figcaption { color: var(--soft); } svg { max-width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); } svg .name, svg .value { fill: var(--ink); }
-.axis, .interval { stroke: var(--soft); fill: none; } polyline { stroke-width: 1.6; }
+.axis { stroke: var(--soft); fill: none; } .grid { stroke: var(--rule); fill: none; }
+.interval { stroke: var(--ink); fill: none; } .warm { fill: var(--rule); opacity: .35; }
+polyline { stroke-width: 1.6; }
 polyline.line-0 { stroke: var(--line-0); } polyline.line-1 { stroke: var(--line-1); }
 polyline.line-2 { stroke: var(--line-2); } polyline.line-3 { stroke: var(--line-3); }
 svg text.line-0 { fill: var(--line-0); } svg text.line-1 { fill: var(--line-1); }
@@ -54,24 +57,29 @@ def html(report: StudyReport) -> str:
     cascades = cascade_rows(report)
     body = [
         f"<h1>{escape(title)}</h1>",
+        f'<p class="note">{escape(scope(report))}</p>',
         *(f'<p class="verdict">{escape(verdict)}</p>' for verdict in report.verdicts),
-        _comparison(header, rows),
+        _comparison(header, rows, {one.metric: one.hint for one in meanings(report.head)}),
         f'<p class="note">{escape(FOOTNOTE)}</p>',
         "<details><summary>What the metrics mean</summary>",
-        _table(["metric", "meaning"], meanings(report.head), "words"),
+        _table(["metric", "meaning"], [(one.metric, one.text) for one in meanings(report.head)], "words"),
         "</details>",
         *_plots(report),
-        "<h2>Waiting time in seconds, by priority</h2>",
+        "<h2>Waiting time, by priority</h2>",
         f'<p class="note">{escape(WAITING_NOTE)}</p>',
         _table(["priority", "policy", "starts", "p50", "p95", "p99"], waiting_rows(report), "two-names"),
-        "<h2>Waiting time in seconds, by tenant</h2>",
+        "<h2>Waiting time, by tenant</h2>",
         _table(
             ["tenant", "policy", "starts", "p50", "p95", "p99"],
             waiting_rows(report, by_tenant=True),
             "two-names",
         ),
         *(
-            ("<h2>Chains of evictions</h2>", _table(["policy", "depth", "plans"], cascades))
+            (
+                "<h2>Chains of evictions</h2>",
+                f'<p class="note">{escape(CHAINS_NOTE)}</p>',
+                _table(["policy", "depth", "preemptions"], cascades),
+            )
             if cascades
             else ()
         ),
@@ -97,12 +105,20 @@ def _plots(report: StudyReport) -> list[str]:
             means = {policy: (mean.mean, mean.low, mean.high) for policy, mean in one.means.items()}
             unit = f", hours of {report.head.resource}" if one.metric == "work lost" else ""
             found.append(bars(f"{one.metric}{unit}", means))
-    used = {policy: _averaged(arm, 1) for policy, arm in report.results.items()}
-    pieces = {policy: _averaged(arm, 2) for policy, arm in report.results.items()}
-    resource = report.head.resource
-    found.append(lines(f"Share of {resource} in use, mean over seeds", used, ""))
-    found.append(lines(f"Share of free {resource} where a typical pod does not fit", pieces, ""))
+    resource, warmup = report.head.resource, _warmup(report)
+    for column, title in (
+        (1, f"Share of {resource} in use, mean over seeds"),
+        (2, f"Share of free {resource} on nodes where a typical pod does not fit, mean over seeds"),
+    ):
+        shares = {policy: _averaged(arm, column) for policy, arm in report.results.items()}
+        found.append(share_lines(title, shares, warmup))
     return found
+
+
+def _warmup(report: StudyReport) -> float:
+    """The hours that do not count: samples begin with the trace and end with its last arrival."""
+    first = next((one for arm in report.results.values() for one in arm if one.samples), None)
+    return first.samples[-1][0] - first.hours if first is not None else 0.0
 
 
 def _averaged(arm: Sequence[Measured], column: int) -> list[tuple[float, float]]:
@@ -119,29 +135,36 @@ def _averaged(arm: Sequence[Measured], column: int) -> list[tuple[float, float]]
     ]
 
 
-def _comparison(header: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]]) -> str:
+def _comparison(
+    header: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], hints: Mapping[str, str]
+) -> str:
     """Intervals stand below their figures: beside them, three policies would not fit on a page."""
     lines_ = [
-        f"<td>{escape(metric)}</td>"
+        f"<tr><td>{escape(metric)}<small>{escape(hints[metric])}</small></td>"
         + "".join(
             f"<td{_mark(mean)}>{escape(mean)}<small>{escape(interval)}</small></td>"
             for mean, interval in cells
         )
+        + "</tr>"
         for metric, cells in rows
     ]
     return _rows(header, lines_, "figures")
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], style: str = "") -> str:
-    return _rows(header, ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows], style)
+    """A row whose first cell is not that of the row above begins a new block."""
+    lines_ = []
+    for above, row in zip([None, *rows], rows, strict=False):
+        begins = ' class="new"' if above is not None and above[0] != row[0] else ""
+        lines_.append(f"<tr{begins}>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>")
+    return _rows(header, lines_, style)
 
 
 def _rows(header: Sequence[str], rows: Sequence[str], style: str) -> str:
     head = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
         f'<div class="scroll"><table class="{style}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

@@ -8,6 +8,7 @@ from reprieve.study.report import (
     comparison_table,
     head_lines,
     meanings,
+    scope,
     unfinished_lines,
     waiting_rows,
 )
@@ -19,7 +20,11 @@ FOOTNOTE = (
 )
 WAITING_NOTE = (
     "From an arrival or an eviction until the pod, or the minimum of the gang, runs. Percentiles are means "
-    "over seeds; starts are those of all seeds."
+    "over seeds, without intervals: a difference may be chance. Starts are those of pods in all seeds."
+)
+CHAINS_NOTE = (
+    "Preemptions for the replacement of a pod that was itself preempted: of depth 2 if a first preemption "
+    "evicted that pod, of depth 3 if one of depth 2 did. In all seeds."
 )
 
 
@@ -29,6 +34,7 @@ def markdown(report: StudyReport) -> str:
     tenants = ("tenant", *waits[1:])
     parts = [
         "# Study",
+        scope(report),
         "\n".join(f"- {verdict}" for verdict in report.verdicts),
         table(
             header,
@@ -38,11 +44,11 @@ def markdown(report: StudyReport) -> str:
             ],
         ),
         FOOTNOTE,
-        table(("metric", "meaning"), meanings(report.head)),
-        "## Waiting time in seconds, by priority",
+        table(("metric", "meaning", ""), [(one.metric, one.text, one.hint) for one in meanings(report.head)]),
+        "## Waiting time, by priority",
         WAITING_NOTE,
         table(waits, waiting_rows(report)),
-        "## Waiting time in seconds, by tenant",
+        "## Waiting time, by tenant",
         table(tenants, waiting_rows(report, by_tenant=True)),
         *_cascades(report),
         *_unfinished(report),
@@ -54,7 +60,9 @@ def markdown(report: StudyReport) -> str:
 
 def _cascades(report: StudyReport) -> list[str]:
     rows = cascade_rows(report)
-    return ["## Chains of evictions", table(("policy", "depth", "plans"), rows)] if rows else []
+    if not rows:
+        return []
+    return ["## Chains of evictions", CHAINS_NOTE, table(("policy", "depth", "preemptions"), rows)]
 
 
 def _unfinished(report: StudyReport) -> list[str]:

@@ -3,7 +3,7 @@
 It reads no files: a trace and nodes are given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -11,6 +11,7 @@ from reprieve.model.objects import Node
 from reprieve.study.arrivals import compressed, in_window
 from reprieve.study.cell import StudyInput, encoded, fits_at_all
 from reprieve.study.generator import GeneratorOptions
+from reprieve.study.job import Job
 from reprieve.study.measures import main_resource
 from reprieve.study.report import StudyHead
 from reprieve.study.trace import Trace, in_order
@@ -48,7 +49,7 @@ def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -
     known = {job.name for job in fitting}
     left_out = [
         *(str(problem) for problem in trace.problems),
-        *(f"{job.name}: does not fit into the empty cluster" for job in jobs if job.name not in known),
+        *(_too_large(job, trace.lines.get(job.name)) for job in jobs if job.name not in known),
     ]
     several = options.seeds > 1
     content = StudyInput(
@@ -63,16 +64,27 @@ def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -
     return replace(study, head=head)
 
 
+def _too_large(job: Job, line: int | None) -> str:
+    """A sentence: which job, and what it asks of the empty cluster."""
+    where = f"line {line}: " if line is not None else ""
+    asked = ", ".join(f"{quantity} {name}" for name, quantity in job.requests) or "nothing"
+    pods = f"{job.gang} pods together, each with {asked}" if job.gang > 1 else f"a pod with {asked}"
+    return f"{where}{job.name}: does not fit into the empty cluster: {pods}"
+
+
 def generated_study(
     name: str, generator: GeneratorOptions, nodes: Sequence[Node], options: StudyOptions
 ) -> Study:
     content = StudyInput(tuple(nodes), generator=generator, warmup=options.warmup)
-    return _study(name, content, options, _MADE_UP)
+    study = _study(name, content, options, _MADE_UP)
+    unfit = [job for job in content.jobs_for(0) if not fits_at_all(job, nodes)]
+    left_out = tuple(f"seed 0: {_too_large(job, None)}" for job in unfit)
+    return replace(study, head=replace(study.head, left_out=left_out))
 
 
 def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str) -> Study:
     data = encoded(content)
-    jobs = content.jobs_for(0)
+    jobs = [job for job in content.jobs_for(0) if fits_at_all(job, content.nodes)]
     head = StudyHead(
         trace=name,
         digest=blake2b(data, digest_size=16).hexdigest(),
@@ -85,5 +97,15 @@ def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str)
         version=options.version,
         arrivals=arrivals,
         mapping=options.mapping,
+        played=tuple(_played(options)),
     )
     return Study(data, head)
+
+
+def _played(options: StudyOptions) -> Iterator[str]:
+    if options.window is not None:
+        begin, end = options.window
+        yield f"only jobs that arrive from {begin:.15g} s to {end:.15g} s of the trace"
+    if options.compress != 1:
+        yield f"jobs arrive {options.compress:.15g} times as fast"
+    yield f"the first {options.warmup:.0%} of the time until the last arrival does not count"

@@ -80,6 +80,7 @@ class Simulation:
         self._cluster.on_leaving = self._jobs.pod_leaves
         self._cluster.on_gone = self._jobs.pod_gone
         self._answers: list[Event] = []
+        self._wakes: float | None = None  # as the scheduler said when it was last called
         self._solver_free_at = EPOCH
         self._decisions = 0
 
@@ -94,6 +95,7 @@ class Simulation:
         now: float | None = EPOCH
         last = EPOCH
         self._observe([*self._cluster.taken(), Synced()], EPOCH)
+        self._wakes = self._scheduler.next_time()
         while now is not None and now <= EPOCH + until:
             last = now
             self._settle(now)
@@ -102,31 +104,26 @@ class Simulation:
 
     def _settle(self, now: float) -> None:
         """Everything happens that is due. The scheduler observes also without events: a time may be over."""
-        events = self._happened(now)
-        if not events and not self._wakes_by(now):
-            return  # only a controller noticed something
+        if not self._has_news(now) and (self._wakes is None or self._wakes > now):
+            return
         while True:
-            self._observe(events, now)
-            events = self._happened(now)
-            if not events:
+            self._observe(self._cluster.taken() + self._answered(), now)
+            while not self._has_news(now):
                 if not self._decide_some(now):
+                    self._wakes = self._scheduler.next_time()
                     return
-                events = self._happened(now)
 
-    def _happened(self, now: float) -> list[Event]:
+    def _has_news(self, now: float) -> bool:
         self._cluster.advance(now)
-        return self._cluster.taken() + self._answered()
+        return bool(self._answers) or self._cluster.has_news
 
     def _next_time(self, now: float) -> float | None:
         """None if nothing will ever happen again."""
-        due = self._agenda.next_time
-        wakes = self._scheduler.next_time() if self._jobs.is_busy else None
-        moments = [moment for moment in (due, wakes) if moment is not None]
-        return max(now, min(moments)) if moments else None
-
-    def _wakes_by(self, now: float) -> bool:
-        wakes = self._scheduler.next_time()
-        return wakes is not None and wakes <= now
+        due, wakes = self._agenda.next_time, self._wakes if self._jobs.is_busy else None
+        if due is None or wakes is None:
+            moment = wakes if due is None else due
+            return None if moment is None else max(now, moment)
+        return max(now, min(due, wakes))
 
     def _observe(self, events: Sequence[Event], now: float) -> None:
         self._perform(self._scheduler.observe(events, now), now)

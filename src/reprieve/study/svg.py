@@ -4,23 +4,17 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 Points = Sequence[tuple[float, float]]
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 220, 56, 28, 32
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM, _TOP = 720, 220, 56, 20, 28, 32
+_STEPS = (0.25, 0.5, 1, 2, 4, 12, 24, 48, 168, 720, 8760)  # hours between two marks of an axis
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")  # lines differ by more than colour
 
 
-def lines(title: str, series: Mapping[str, Points], unit: str, across: str = "hours") -> str:
-    """One line for each name. Both axes begin at 0."""
-    most_x = max((x for points in series.values() for x, _ in points), default=1.0) or 1.0
-    most_y = max((y for points in series.values() for _, y in points), default=1.0) or 1.0
-    drawn = [
-        _path(points, most_x, most_y, f"line-{i % len(_DASHES)}", _DASHES[i % len(_DASHES)])
-        for i, points in enumerate(series.values())
-    ]
-    key = [
-        _text(f"key line-{i % len(_DASHES)}", _LEFT + 170 * i, _TOP - 16, name, anchor="start")
-        for i, name in enumerate(series)
-    ]
-    return _figure(title, (*_axes(most_x, most_y, unit, across), *drawn, *key))
+def share_lines(title: str, series: Mapping[str, Points], warmup: float) -> str:
+    """Shares over hours, one line for each name. ``warmup``: the hours at the beginning that do not count."""
+    hours = max((x for points in series.values() for x, _ in points), default=1.0) or 1.0
+    drawn = [_path(points, hours, i) for i, points in enumerate(series.values())]
+    key = [part for i, name in enumerate(series) for part in _key(i, name)]
+    return _figure(title, (*_warmup(warmup, hours), *_axes(hours), *drawn, *key))
 
 
 def bars(title: str, values: Mapping[str, tuple[float, float | None, float | None]]) -> str:
@@ -42,22 +36,50 @@ def bars(title: str, values: Mapping[str, tuple[float, float | None, float | Non
     return _figure(title, parts, height)
 
 
-def _path(points: Points, most_x: float, most_y: float, style: str, dash: str) -> str:
-    width, height = _WIDTH - _LEFT - 10, _HEIGHT - _BOTTOM - _TOP
-    places = " ".join(
-        f"{_LEFT + x / most_x * width:.1f},{_TOP + (1 - y / most_y) * height:.1f}" for x, y in points
-    )
+def _at(hour: float, share: float, hours: float) -> tuple[float, float]:
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _BOTTOM - _TOP
+    return _LEFT + hour / hours * width, _TOP + (1 - share) * height
+
+
+def _path(points: Points, hours: float, number: int) -> str:
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in (_at(hour, share, hours) for hour, share in points))
+    return _line(places, number)
+
+
+def _line(places: str, number: int) -> str:
+    style, dash = f"line-{number % len(_DASHES)}", _DASHES[number % len(_DASHES)]
     return f'<polyline class="{style}" points="{places}" fill="none" stroke-dasharray="{dash}"/>'
 
 
-def _axes(most_x: float, most_y: float, unit: str, across: str) -> Sequence[str]:
-    foot, right = _HEIGHT - _BOTTOM, _WIDTH - 10
+def _key(number: int, name: str) -> Sequence[str]:
+    left, style = _LEFT + 170 * number, f"key line-{number % len(_DASHES)}"
+    sample = _line(f"{left},{_TOP - 20} {left + 24},{_TOP - 20}", number)
+    return sample, _text(style, left + 30, _TOP - 16, name, anchor="start")
+
+
+def _warmup(warmup: float, hours: float) -> Sequence[str]:
+    if warmup <= 0:
+        return ()
+    (left, top), (right, foot) = _at(0, 1, hours), _at(warmup, 0, hours)
     return (
-        f'<path class="axis" d="M{_LEFT} {_TOP}V{foot}H{right}"/>',
-        _text("tick", _LEFT - 6, _TOP + 8, f"{most_y:.3g}{unit}"),
-        _text("tick", _LEFT - 6, foot, "0"),
-        _text("tick", right, foot + 16, f"{most_x:.0f} {across}"),
+        f'<rect class="warm" x="{left}" y="{top}" width="{right - left:.1f}" height="{foot - top}"/>',
+        _text("tick", left + 4, top + 12, "warm-up", anchor="start"),
     )
+
+
+def _axes(hours: float) -> Sequence[str]:
+    right, foot = _at(hours, 0, hours)
+    found = []
+    for share in (0.0, 0.5, 1.0):
+        y = _at(0, share, hours)[1]
+        found.append(f'<path class="{"grid" if share else "axis"}" d="M{_LEFT} {y}H{right}"/>')
+        found.append(_text("tick", _LEFT - 6, y + 4, f"{share:.0%}".replace("%", " %")))
+    step = next((step for step in _STEPS if hours / step <= 8), _STEPS[-1])
+    for number in range(int(hours / step) + 1):
+        x = _at(number * step, 0, hours)[0]
+        found.append(f'<path class="axis" d="M{x:.1f} {foot}v4"/>')
+        found.append(_text("tick", x, foot + 16, f"{number * step:g} h", anchor="middle"))
+    return found
 
 
 def _interval(left: float, right: float, y: float) -> str:

@@ -5,28 +5,24 @@ and, each with a default, ``name``, ``pods``, ``cpu``, ``memory``, ``gpu``, ``pr
 ``tenant``, ``budget``, ``checkpoint``, ``grace``. Other formats are read by the importers beside this.
 """
 
-import csv
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import msgspec
 
 from reprieve.model.resources import CPU, MEMORY, milli
 from reprieve.study.job import GPU, Job
+from reprieve.study.text_lines import TraceError, csv_table, numbered_lines
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,200}[a-z0-9])?")
 _TENANT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, "gpu": GPU}
-_MOST_PODS = 100_000
-_FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
-
-
-class TraceError(Exception):
-    """A trace cannot be read at all, as a sentence."""
+MOST_PODS = 100_000
+LOWEST_PRIORITY, HIGHEST_PRIORITY = -(2**31), 1_000_000_000
+FARTHEST = 100 * 365 * 86_400.0  # seconds; a moment beyond it has another unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +37,14 @@ class TraceProblem:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """``invented``: what the trace did not say and was made up, a sentence each. ``priorities_from_seed``:
-    priorities to draw from, if the trace has none."""
+    priorities to draw from, if the trace has none. ``lines``: of jobs, by name."""
 
     name: str
     jobs: tuple[Job, ...]
     problems: tuple[TraceProblem, ...] = ()
     invented: tuple[str, ...] = ()
     priorities_from_seed: tuple[int, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -62,26 +59,48 @@ class Trace:
 Fields = Mapping[str, object]
 
 
-def read_trace(name: str, text: str) -> Trace:
-    """Raises TraceError if it is no trace."""
+@dataclass(frozen=True, slots=True)
+class PriorityMapping:
+    """Which priority each value of a column stands for."""
+
+    column: str
+    priorities: Mapping[str, int]
+
+    def priority(self, value: str) -> int | None:
+        return self.priorities.get(value)
+
+    def wrong(self, value: str) -> str:
+        """What is wrong with a value that is not in it."""
+        known = ", ".join(self.priorities)
+        return f"{self.column}: expected one of {known}, as --map says, got {value[:60]!r}"
+
+    def expected(self, columns: Iterable[str]) -> str:
+        """What is wrong with it, for a trace with other columns."""
+        return f"--map: expected one of the columns {', '.join(columns)[:200]}, got {self.column!r}"
+
+
+def read_trace(name: str, text: str, mapping: PriorityMapping | None = None) -> Trace:
+    """Raises TraceError if it is no trace, or the mapping is for a column that it cannot have."""
+    if mapping is not None and mapping.column not in _COLUMNS:
+        raise TraceError(f"{name}: {mapping.expected(sorted(_COLUMNS))}")
     first = text.lstrip()[:1]
     rows = _json_rows(text) if first == "{" else _csv_rows(name, text)
     jobs: list[Job] = []
     problems: list[TraceProblem] = []
-    names = set[str]()
+    lines: dict[str, int] = {}
     for line, row in rows:
         try:
-            job = _job(_fields(row), line)
-            if job.name in names:
+            job = _with_priority(_job(_fields(row), line), _fields(row), mapping)
+            if job.name in lines:
                 raise _WrongFieldError("name", "a name that no other job has", job.name)
         except _WrongFieldError as wrong:
             problems.append(TraceProblem(line, str(wrong)))
         else:
-            names.add(job.name)
+            lines[job.name] = line
             jobs.append(job)
     if not jobs and not problems:
         raise TraceError(f"{name}: expected a job on each line, got an empty file")
-    return Trace(name, in_order(jobs), tuple(problems))
+    return Trace(name, in_order(jobs), tuple(problems), lines=lines)
 
 
 def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
@@ -94,36 +113,32 @@ def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def decoded_text(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{name}: expected a text file in UTF-8, got other bytes at {error.start}") from None
-
-
 def _json_rows(text: str) -> Iterator[tuple[int, Fields | str]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             row = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             yield number, f"expected a JSON object, got something that cannot be read: {error}"
             continue
         yield number, row if isinstance(row, dict) else "expected a JSON object"
 
 
 def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Fields | str]]:
-    reader = csv.DictReader(io.StringIO(text), restkey="", skipinitialspace=True)
-    columns = reader.fieldnames or ()
+    table = csv_table(name, text)
+    columns = table.columns
     if "arrival" not in columns:
-        got = ", ".join(columns) or "an empty file"
-        raise TraceError(f"{name}: expected a header with the column arrival, got {got[:200]}")
-    for row in reader:
-        if "" in row:
-            yield reader.line_num, f"expected {len(columns)} columns, got more"
+        raise TraceError(f"{name}: expected a header with the column arrival, got {', '.join(columns)[:200]}")
+    for column in columns:
+        if column not in _COLUMNS:
+            yield 1, f"{column[:60]!r}: {_known_columns()}; this column is not read"
+    for number, cells in table.rows():
+        if cells is None:
+            yield number, "expected cells between commas, got quotes that do not end"
+        elif len(cells) > len(columns):
+            yield number, f"expected {len(columns)} columns, got {len(cells)}"
         else:
-            yield reader.line_num, {key: value for key, value in row.items() if value not in {None, ""}}
+            given = zip(columns, cells, strict=False)
+            yield number, {column: cell for column, cell in given if cell and column in _COLUMNS}
 
 
 def _fields(row: Fields | str) -> Fields:
@@ -144,8 +159,7 @@ class _WrongFieldError(Exception):
 def _job(row: Fields, line: int) -> Job:
     unknown = [name for name in row if name not in _COLUMNS]
     if unknown:
-        known = ", ".join(sorted(_COLUMNS))
-        raise _WrongFieldError(unknown[0][:60], f"one of the columns {known}", unknown[0])
+        raise _WrongFieldError("", f"{unknown[0][:60]}: {_known_columns()}, got {unknown[0][:60]!r}", None)
     for needed in ("arrival", "duration"):
         if needed not in row:
             raise _WrongFieldError(needed, "a number of seconds", "nothing")
@@ -157,10 +171,24 @@ def _job(row: Fields, line: int) -> Job:
     return job
 
 
+def _with_priority(job: Job, row: Fields, mapping: PriorityMapping | None) -> Job:
+    if mapping is None:
+        return job
+    value = str(row.get(mapping.column, ""))
+    priority = mapping.priority(value)
+    if priority is None:
+        raise _WrongFieldError("", mapping.wrong(value), None)
+    return replace(job, priority=priority)
+
+
+def _known_columns() -> str:
+    return f"expected one of the columns {', '.join(sorted(_COLUMNS))}"
+
+
 def _seconds(name: str, value: object) -> float:
     """At least 0."""
     found = _number(value)
-    if found is None or not 0 <= found <= _FARTHEST:
+    if found is None or not 0 <= found <= FARTHEST:
         raise _WrongFieldError(name, "a number of seconds, at least 0", value)
     return found
 
@@ -219,15 +247,15 @@ _COLUMNS: Mapping[str, Callable[[str, object], object]] = {
     "arrival": _seconds,
     "duration": _positive,
     "name": _matching(_NAME, "lower-case letters, digits, - and ."),
-    "pods": _whole(1, _MOST_PODS),
+    "pods": _whole(1, MOST_PODS),
     "cpu": _amount,
     "memory": _amount,
     "gpu": _amount,
-    "priority": _whole(-(2**31), 1_000_000_000),
-    "gang": _whole(0, _MOST_PODS),
+    "priority": _whole(LOWEST_PRIORITY, HIGHEST_PRIORITY),
+    "gang": _whole(0, MOST_PODS),
     "whole": _flag,
     "tenant": _matching(_TENANT, "lower-case letters, digits and -"),
-    "budget": _whole(0, _MOST_PODS),
+    "budget": _whole(0, MOST_PODS),
     "checkpoint": _seconds,
     "grace": _seconds,
 }

@@ -15,7 +15,7 @@ from reprieve.model.objects import (
     Taint,
     Toleration,
 )
-from reprieve.model.shape import compile_pod
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from tests.reference.plain.pods import selects

@@ -42,7 +42,7 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
     done = simulate(tmp_path, "--seeds", "1", "--jobs", "1", trace=trace)
     assert done.exit_code == 0, done.output
     assert "left out: line 10: duration: expected a number of seconds" in done.output
-    assert "left out: huge: does not fit into the empty cluster" in done.output
+    assert "left out: line 11: huge: does not fit into the empty cluster: a pod with 99 cpu" in done.output
     strict = simulate(tmp_path, "--strict", trace=trace)
     assert strict.exit_code == 1
     assert "2 left out; the first: line 10: duration: expected a number" in strict.output
@@ -61,7 +61,10 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         (("--window", "9d..2d"), 2, "--window: expected BEGIN..END, as in 2d..9d or 0..3600, got '9d..2d'"),
         (("--window", "5d..6d"), 1, "no job is left to play"),
         (("--map", "qos"), 2, "--map: expected COLUMN=VALUE:PRIORITY"),
+        (("--map", "qos=LS:1000"), 1, "--map: expected one of the columns arrival, budget, "),
         (("--out", "/dev/null/x"), 1, "--out /dev/null/x"),
+        (("--compress", "nan"), 2, "--compress: expected a number in the range 0.001<=x<=1000, got nan"),
+        (("--warmup", "nan"), 2, "--warmup: expected a number in the range 0<=x<=0.9, got nan"),
         (("--seeds", "0"), 2, "--seeds: expected a number in the range"),
         (
             ("--journal", "Other:0"),
@@ -121,3 +124,36 @@ def test_the_journal_of_a_cell_shows_its_decisions(tmp_path: Path) -> None:
     outcomes = [msgspec.json.decode(decision)["outcome"] for decision in asked]
     assert outcomes.count(Outcome.PREEMPTS.value) == 2
     assert recording_in(directory).notes == ()
+
+
+def test_a_gang_that_never_fits_is_named_with_its_line(tmp_path: Path) -> None:
+    trace = f'{TOY}\n{{"arrival": 5, "duration": 1, "cpu": 9, "pods": 4, "gang": 2, "name": "wide"}}'
+    done = simulate(tmp_path, "--strict", trace=trace)
+    assert done.exit_code == 1
+    assert (
+        "the first: line 10: wide: does not fit into the empty cluster: 2 pods together, each with 9 cpu"
+        in (done.output)
+    )
+
+
+def test_the_report_says_which_part_of_the_trace_was_played(tmp_path: Path) -> None:
+    done = simulate(
+        tmp_path, "--seeds", "1", "--jobs", "1", "--window", "100..900", "--compress", "2", "--warmup", "0"
+    )
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "study" / "report.md").read_text()
+    assert "played: only jobs that arrive from 100 s to 900 s of the trace" in text
+    assert "played: jobs arrive 2 times as fast" in text
+    assert "played: the first 0% of the time until the last arrival does not count" in text
+
+
+def test_what_a_generated_trace_has_too_large_is_named(tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "study"), "--jobs", "1", "--seeds", "1")
+    generated = ["simulate", "generated:days=0.1,nodes=1,gangs=0.7", "--policy", "Upstream", *out]
+    done = CliRunner().invoke(reprieve, generated)
+    assert done.exit_code == 0, done.output
+    assert "left out: seed 0: training-" in done.output
+    assert "does not fit into the empty cluster: " in done.output
+    done = CliRunner().invoke(reprieve, [*generated, "--nodes", "cpu16x1"])
+    assert done.exit_code == 1
+    assert "no job is left to play" in done.output

@@ -19,6 +19,7 @@ from reprieve.page.feed import DecisionTaken, FedSteps, PictureFeed, PlansWentOn
 from reprieve.page.kept_decisions import DecisionMemory
 from reprieve.page.live import LivePicture
 from reprieve.page.picture import Picture
+from reprieve.page.shown_kinds import kinds_in_picture
 from reprieve.page.sources import LiveFrames, PageParts, ReaderSight
 from reprieve.report.hidden_names import MayGet, Named
 from reprieve.scheduler.decision import Decision
@@ -124,13 +125,12 @@ def test_more_readers_of_few_rights_than_a_few_are_turned_away_before_any_work(
     """Also one that asked and went away: what it wanted is not made any more."""
     monkeypatch.setattr(server, "_MOST_FILTERED", 2)
     scans: list[Picture] = []
-    names = server._names_in_picture
 
     def noted(of: Picture) -> Iterator[Named]:
         scans.append(of)
-        return names(of)
+        return kinds_in_picture(of)
 
-    monkeypatch.setattr(server, "_names_in_picture", noted)
+    monkeypatch.setattr(server, "kinds_in_picture", noted)
 
     async def story(visit: Visit) -> None:
         await visit.get("picture")

@@ -12,7 +12,7 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts
 from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
-from reprieve.preemption.search import best_first, candidates
+from reprieve.preemption.search import candidates
 from reprieve.preemption.units import pods_and_groups
 from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
@@ -75,7 +75,7 @@ def test_reasons_follow_the_order(nodes: int) -> None:
         dear = next(plan for plan in plans if plan.domain == f"n{nodes - 1:02}")
         cheap = next(plan for plan in plans if plan.domain == "n00")
         winner, loser = (cheap, dear) if ranking is RANKING else (dear, cheap)
-        assert decided_by(winner, loser, ranking).code == code
+        assert [criterion.code for criterion in decided_by(winner, [loser], ranking)] == [code]
 
 
 @pytest.mark.parametrize("shortcuts", [Shortcuts(), Shortcuts(nodes=1)])
@@ -115,7 +115,7 @@ def test_pods_that_a_preemptor_avoids_are_victims_though_there_is_room_beside_th
     for shortcuts in (Shortcuts(), Shortcuts(1, 1, 1)):
         plans = candidates(replace(question, shortcuts=shortcuts), now=0)
         assert isinstance(plans, list)
-        victims = [[unit.name for unit in plan.victims] for plan in best_first(question, plans)]
+        victims = [[unit.name for unit in plan.victims] for plan in plans]
         assert victims == [[f"Pod/default/db-{i}"] for i in range(4)]
 
 

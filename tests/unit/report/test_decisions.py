@@ -16,7 +16,15 @@ from reprieve.report.decisions import (
     quality_json,
     quality_sentences,
 )
-from reprieve.scheduler.decision import Decision, PlanQuality, VictimsOnward
+from reprieve.scheduler.decision import (
+    Because,
+    Decision,
+    Eviction,
+    Limited,
+    PlanQuality,
+    Tolerating,
+    VictimsOnward,
+)
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
@@ -195,6 +203,23 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
         "  NODES  PREEMPTION     WHY NOT",
         "      2  does not help  has insufficient cpu left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("eviction", "what"),
+    [
+        (Eviction(Because("Tolerated", ""), tolerating=(Tolerating("batch", 1, 60.0),)), "A toleration ends"),
+        (
+            Eviction(Because("EvictionLimit", ""), limited=(Limited("Deployment/default/web", 1, 3, 60.0),)),
+            "The protection of a workload by evictionLimit ends",
+        ),
+        (Eviction(Because("EvictedInVain", "")), "It may preempt again"),
+        (Eviction(Because("NoHelp", "")), "More pods may be evicted"),
+    ],
+)
+def test_what_happens_when_it_is_retried(eviction: Eviction, what: str) -> None:
+    decision = replace(refused(), eviction=eviction, retry_at=60.0)
+    assert f"  {what} at 1970-01-01T00:01:00.000Z; it is retried then." in texts(decision_lines(decision))
 
 
 def test_a_pod_that_fits() -> None:

@@ -10,7 +10,8 @@ from reprieve.cluster.port import ClusterEvent, Lost, Refused, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.model.objects import Pod
-from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.pod_compilation import compile_pod
+from reprieve.model.shape import CompiledPod
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.performer import PerformerLimits

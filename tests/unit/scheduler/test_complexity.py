@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reprieve.model import bounds, footprint, shape
+from reprieve.model import bounds, footprint, pod_compilation
 from reprieve.model.effects import Bind, Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.json import Json
@@ -188,7 +188,7 @@ Batches = list[list[Event]]  # events that are observed together
 
 def decide(batches: Batches) -> None:
     """From nothing: no template is remembered from before."""
-    shape._remembered, footprint._remembered = Templates(), Templates()
+    pod_compilation._remembered, footprint._remembered = Templates(), Templates()
     scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
     for events in batches:
         scheduler.observe(events, 0.0)

@@ -3,9 +3,9 @@
 import pytest
 
 from reprieve.model.json import Json
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
-from reprieve.model.shape import compile_pod
 from reprieve.scheduler import growable_columns
 from reprieve.scheduler.pod_rows import PodRows
 from tests.unit.scheduler.making import a_pod

@@ -8,7 +8,8 @@ import pytest
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition, Tone
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.objects import Pod
-from reprieve.model.shape import CompiledPod, compile_pod
+from reprieve.model.pod_compilation import compile_pod
+from reprieve.model.shape import CompiledPod
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable

@@ -219,6 +219,27 @@ def test_an_eviction_that_is_refused_for_good_is_named_on_the_group() -> None:
     assert cluster.conditions("train", "PodGroup")["PreemptionIncomplete"] == "False"
 
 
+def test_every_refused_eviction_is_named_on_the_group() -> None:
+    others = [member(i, on="n2") for i in range(2, 30)]
+    cluster = a_plan(*others, stage=Stage.EVICTING).fails(Evict)
+    cluster.stage.after(1.0)
+    cluster.fails(Evict)
+    told = [e for e in cluster.stage.wanted if isinstance(e, Announce) and e.target.kind == "PodGroup"]
+    (shown,) = (e for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.message == told[-1].note)
+    named = {word.rstrip(",") for word in shown.message.split()}
+    assert {f"t{i}" for i in range(30)} <= named
+
+
+def test_the_names_of_refused_evictions_leave_room_for_the_error() -> None:
+    long = "t" * 60
+    others = [a_member(f"{long}{i}", "train", cpu="3", priority=5, on="n2") for i in range(20)]
+    cluster = a_plan(*others, stage=Stage.EVICTING).fails(Evict)
+    cluster.stage.after(1.0)
+    cluster.fails(Evict)
+    told = [e for e in cluster.stage.wanted if isinstance(e, Announce) and e.target.kind == "PodGroup"]
+    assert len(told[-1].note) < 1024 and told[-1].note.endswith(" more is refused, and tried again: refused")
+
+
 def test_the_mark_of_a_group_that_went_and_runs_again_does_not_say_that_it_was_called_off() -> None:
     cluster = a_plan(stage=Stage.DRAINING).comes_true().show(member(7, on="n2"))
     cluster.stage.after(31.0)

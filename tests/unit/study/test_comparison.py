@@ -11,6 +11,7 @@ from reprieve.assembly.study_workers import ProcessPool
 from reprieve.study.cell import StudiedPolicy, StudyInput, encoded
 from reprieve.study.comparison import compared, disagreements, estimated, student
 from reprieve.study.job import Job
+from reprieve.study.measures import Measured
 from reprieve.study.node_pools import node
 from reprieve.study.report import StudyHead, study_report
 from reprieve.study.report_html import html
@@ -63,6 +64,21 @@ def test_a_study_whose_answer_is_known(tmp_path: Path) -> None:
     assert again == [(6, 6)]
 
 
+def test_what_the_last_arrival_causes_counts() -> None:
+    """Its own wait ends after the last arrival, and the gang notices then that it is interrupted."""
+    asked = (("cpu", "2"),)
+    jobs = (
+        Job(name="gang", arrival=0, duration=400, pods=2, gang=2, requests=asked, grace=5),
+        Job(name="high", arrival=100, duration=50, requests=asked, priority=9),
+    )
+    content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs, warmup=0.0))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.evictions, found.workloads_ended) == (1, 1)
+    assert found.waiting[9].starts == 1
+    assert found.waiting[9].p50 == pytest.approx(6.1)  # the grace of its victim, and its own start
+    assert found.work_lost == pytest.approx(2 * 2 * (100 - 1.1) / 3600)
+
+
 def test_a_study_that_is_cut_off_goes_on(tmp_path: Path) -> None:
     cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
     with pytest.raises(StudyError):
@@ -105,6 +121,36 @@ def test_a_file_that_is_cut_off_does_not_count(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*.json")
     path.write_bytes(path.read_bytes()[:40])
     assert not cells.has(cells.key(toy(1), KEEPS, 0))
+
+
+def test_two_processes_that_play_the_same_study_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one keeps the same cell between this one's writing and moving."""
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    cells.prepare()
+    key, result = cells.key(toy(1), KEEPS, 0), played(toy(1), KEEPS, 0)
+    moved = Path.replace
+
+    def other_comes_first(path: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "replace", moved)
+        monkeypatch.setattr("os.getpid", lambda: 0)
+        cells.keep(key, result)
+        return moved(path, target)
+
+    monkeypatch.setattr(Path, "replace", other_comes_first)
+    cells.keep(key, result)
+    assert cells.has(key)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cells = KeptCells(tmp_path / "file" / "cells", "1", lambda _done, _expected: None)
+    workers = InThisProcess()
+    with pytest.raises(StudyError, match="file: cannot be written: not a directory"):
+        studied(toy(1), [KEEPS], (0,), cells, workers)
+    assert not workers.played
 
 
 @pytest.mark.parametrize(

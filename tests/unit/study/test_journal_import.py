@@ -1,5 +1,6 @@
 """The jobs of a journal: a preempted pod and its replacement are one, and what is unknown is said."""
 
+from dataclasses import replace as replace_job
 from datetime import UTC, datetime
 
 import pytest
@@ -11,9 +12,9 @@ from reprieve.model.objects import Condition, ObjectMeta, Pod, PodStatus
 from reprieve.runtime.journal_lines import Observed
 from reprieve.study.importers.journal import JournaledCluster, read
 from reprieve.study.job import Job
-from reprieve.study.job_objects import group_of, template_of
+from reprieve.study.job_objects import budget_of, group_of, template_of
 from reprieve.study.node_pools import node
-from reprieve.study.trace import TraceError
+from reprieve.study.text_lines import TraceError
 
 T = 1_700_000_000.0
 MARK = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
@@ -91,6 +92,79 @@ def test_a_gang_and_what_is_not_known() -> None:
         "2 pods still ran at the end of the journal",
         "1 pods had not started",
     ]
+
+
+def test_a_gang_that_begins_anew_is_the_same_gang() -> None:
+    """One member is preempted; the rest is deleted with it, and all are replaced."""
+    first, second = [pod(f"g-{i}", GANG) for i in range(2)], [pod(f"h-{i}", GANG) for i in range(2)]
+    marked = replace(bound(first[0]), status=PodStatus(conditions=(MARK,)))
+    deleted = replace(
+        bound(first[1]),
+        metadata=replace(first[1].metadata, deletion_timestamp=datetime.fromtimestamp(T + 50, UTC)),
+    )
+    found = journal(
+        (0, Seen(group_of(GANG, T))),
+        *((0, Seen(one)) for one in first),
+        *((1, Seen(bound(one))) for one in first),
+        (50, Seen(marked)),
+        (50, Seen(deleted)),
+        *((60, gone(one)) for one in first),
+        *((61, Seen(one)) for one in second),
+        *((70, Seen(bound(one))) for one in second),
+        *((370, gone(one)) for one in second),
+    )
+    (job,) = found.trace.jobs
+    assert (job.arrival, job.duration, job.pods, job.gang) == (0.0, 300.0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"min_available": 2}, 2),
+        ({"min_available": 9}, 3),
+        ({"min_available": "50%"}, 2),
+        ({"max_unavailable": 1}, 2),
+        ({"max_unavailable": "34%"}, 1),
+        ({}, None),
+        ({"min_available": "half"}, None),
+    ],
+)
+def test_pods_under_a_budget_are_a_job_with_one(spec: dict[str, int | str], expected: int | None) -> None:
+    job = replace_job(PLAIN, pods=3)
+    budget = budget_of(job, T)
+    budget = replace(
+        budget,
+        spec=replace(budget.spec, **{"min_available": None, "max_unavailable": None, **spec}),
+    )
+    members = [pod(f"a-{i}", job) for i in range(3)]
+    other = replace(pod("o", PLAIN), metadata=replace(pod("o", PLAIN).metadata, labels={}))
+    found = journal(
+        (0, Seen(budget)),
+        *((i, Seen(one)) for i, one in enumerate(members)),
+        *((5, Seen(bound(one))) for one in members),
+        (5, Seen(other)),
+        *((65, gone(one)) for one in members),
+    )
+    service, single = found.trace.jobs
+    assert (service.name, service.pods, service.budget, service.duration) == ("service-0", 3, expected, 60.0)
+    assert (single.pods, single.budget) == (1, None)
+
+
+def test_work_begins_when_the_kubelet_says_so_and_a_grace_of_0_is_one() -> None:
+    job = replace_job(PLAIN, grace=0.0)
+    one = pod("a-0", job)
+    started = datetime.fromtimestamp(T + 100, UTC)
+    running = replace(bound(one), status=PodStatus(phase="Running", start_time=started))
+    found = journal((0, Seen(one)), (1, Seen(bound(one))), (100, Seen(running)), (160, gone(one)))
+    assert (found.trace.jobs[0].duration, found.trace.jobs[0].grace) == (60.0, 0.0)
+
+
+def test_a_preempted_pod_without_a_replacement_is_named() -> None:
+    one = pod("a-0", PLAIN)
+    marked = replace(bound(one), status=PodStatus(conditions=(MARK,)))
+    found = journal((0, Seen(one)), (1, Seen(bound(one))), (50, Seen(marked)), (61, gone(one)))
+    assert found.trace.jobs[0].duration == 60.0
+    assert found.trace.invented[0].startswith("1 pods were cut off and not replaced")
 
 
 def test_a_journal_without_pods() -> None:

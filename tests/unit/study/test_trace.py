@@ -1,15 +1,21 @@
 """Traces: what each format says, and what is told of lines that are wrong."""
 
+import gzip
+from pathlib import Path
+
 import pytest
 
+from reprieve.assembly.studies import StudyError, nodes_in
 from reprieve.study.arrivals import compressed, in_window, resampled, with_drawn_priorities
+from reprieve.study.generator import generated
 from reprieve.study.job import GPU, Job
-from reprieve.study.sources import MappingError, generator_options, parse_mapping, trace_in
-from reprieve.study.trace import Trace, TraceError, written
+from reprieve.study.sources import MappingError, generator_options, parse_mappings, trace_in
+from reprieve.study.text_lines import TraceError
+from reprieve.study.trace import FARTHEST, PriorityMapping, Trace, written
 
 
-def read(text: str, mapping: dict[str, dict[str, int]] | None = None) -> Trace:
-    return trace_in("t", text.encode(), mapping or {})
+def read(text: str, *mapped: str) -> Trace:
+    return trace_in("t", text.encode(), parse_mappings(mapped))
 
 
 def test_json_lines() -> None:
@@ -85,13 +91,52 @@ def test_a_wrong_line_is_left_out_and_named(line: str, sentence: str) -> None:
 )
 def test_what_is_no_trace(content: bytes, sentence: str) -> None:
     with pytest.raises(TraceError) as error:
-        trace_in("t", content, {})
+        trace_in("t", content)
     assert str(error.value) == sentence
 
 
 def test_a_row_with_too_many_columns_is_named() -> None:
     trace = read("arrival,duration\n0,1\n0,1,2\n")
-    assert [str(problem) for problem in trace.problems] == ["line 3: expected 2 columns, got more"]
+    assert [str(problem) for problem in trace.problems] == ["line 3: expected 2 columns, got 3"]
+
+
+def test_a_quote_without_an_end_spoils_one_line() -> None:
+    trace = read('arrival,duration,tenant\n0,1,"a\n5,1,"b"\n9,1,c\n')
+    assert [str(one) for one in trace.problems] == [
+        "line 2: expected cells between commas, got quotes that do not end"
+    ]
+    assert [job.tenant for job in trace.jobs] == ["b", "c"]
+    philly = read('submit_time,duration,num_gpus,vc\n0,1,1,"a\n5,1,1,b\n')
+    assert [one.line for one in philly.problems] == [2]
+    assert len(philly.jobs) == 1
+
+
+def test_a_cell_that_is_far_too_long_is_named() -> None:
+    trace = read(f'arrival,duration,tenant\n0,1,"{"x" * 200_000}"\n9,1,c\n')
+    assert [one.line for one in trace.problems] == [2]
+
+
+def test_lines_are_counted_as_an_editor_counts_them() -> None:
+    trace = read('\ufeff{"arrival": 0, "duration": 1}\r\n\r\n{"name": "\x1c\u2028"}\r\n{"arrival": 1}\r\n')
+    assert [one.line for one in trace.problems] == [3, 4]
+
+
+def test_a_header_with_spaces_and_a_column_without_a_name() -> None:
+    trace = read(",arrival , duration\n0,5,1\n1,6,1\n")
+    (problem,) = trace.problems
+    assert str(problem).startswith("line 1: '': expected one of the columns arrival, budget")
+    assert str(problem).endswith("; this column is not read")
+    assert [job.arrival for job in trace.jobs] == [0.0, 1.0]
+    assert len(read("arrival , duration\n5,1\n").jobs) == 1
+    with pytest.raises(TraceError, match="t: expected each column once, got 'arrival' twice"):
+        read("arrival,duration,arrival\n5,1,6\n")
+
+
+def test_a_gzip_file() -> None:
+    content = gzip.compress(b"arrival,duration\n5,1\n")
+    assert len(trace_in("t", content).jobs) == 1
+    with pytest.raises(TraceError, match="t: expected a whole gzip file, got one that cannot be unpacked"):
+        trace_in("t", content[:-9])
 
 
 # --- other formats -------------------------------------------------------------------------------
@@ -109,9 +154,69 @@ def test_openb() -> None:
         "line 3: deletion_time: expected more than creation_time, 150, got 140"
     ]
     assert any("qos" in text for text in trace.invented)
-    mapped = read(text, {"qos": {"LS": 7, "BE": 1}})
+    mapped = read(text, "qos=LS:7,BE:1")
     assert mapped.jobs[0].priority == 7
     assert not any("qos" in text for text in mapped.invented)
+
+
+def test_openb_as_its_file_is() -> None:
+    trace = read(
+        f"{OPENB},scheduled_time\n"
+        "p0,12000,16384,1,460,T4|V100M16,LS,Running,10001018,12902960,10001028\n"
+        "p1,8000,30517,1,1000,,BE,Pending,12774042,12774043,\n"
+        "p2,8000,30517,1,230,,BE,Pending,12774042,12774042,\n"
+    )
+    assert [job.duration for job in trace.jobs] == [12902960 - 10001028, 1.0]
+    assert trace.invented[1:] == (
+        "1 pods were never scheduled: they run for as long as they waited",
+        "1 pods request a share of a GPU, which counts as a whole one",
+        "1 pods name models of GPUs (gpu_spec), which is not taken over",
+    )
+    assert [str(one) for one in trace.problems] == [
+        "line 4: deletion_time: expected more than creation_time, 12774042, got 12774042"
+    ]
+
+
+def test_nodes_of_openb(tmp_path: Path) -> None:
+    """As CSV, and as its YAML, in which GPUs have another name."""
+    header = "sn,cpu_milli,memory_mib,gpu,model\n"
+    path = tmp_path / "nodes"
+    path.write_text(f"{header}n0,32000,262144,0,\nn1,96000,393216,8,G2\n")
+    plain, gpus = nodes_in(path)
+    assert GPU not in plain.status.allocatable
+    assert gpus.status.allocatable == {"cpu": "96000m", "memory": "393216Mi", "pods": "1001", GPU: "8"}
+    assert gpus.metadata.labels["alibabacloud.com/gpu-card-model"] == "G2"
+    path.write_text(f"{header}n0,32000,262144,0,\nn1,many,393216,8,G2\n")
+    with pytest.raises(StudyError, match="nodes: line 3: cpu_milli: expected a number from 0 to"):
+        nodes_in(path)
+    path.write_text(f"{header}n0,1,1,0,\nn0,1,1,0,\n")
+    with pytest.raises(StudyError, match="nodes: expected a name for each node, got one twice"):
+        nodes_in(path)
+    path.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+        "status: {allocatable: {alibabacloud.com/gpu-count: '2', cpu: 64000m}}\n"
+    )
+    (one,) = nodes_in(path)
+    assert one.status.allocatable[GPU] == "2"
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("sn,cpu_milli,memory_mib,gpu,model", "expected jobs, got the nodes of openb, which --nodes reads"),
+        (
+            "name,cpu_milli,memory_mib,num_gpu,gpu_milli",
+            "expected pods of openb with the columns qos, creation_time, deletion_time, got name, cpu_milli",
+        ),
+        (
+            "name,time,application,num_replicas,batch_size",
+            "expected arrivals with the columns duration and num_gpus, as Philly has them, got name, time",
+        ),
+    ],
+)
+def test_files_of_the_same_projects_that_are_no_traces(header: str, sentence: str) -> None:
+    with pytest.raises(TraceError, match=sentence):
+        read(f"{header}\na,1,2,3,4\n")
 
 
 def test_philly() -> None:
@@ -124,6 +229,48 @@ def test_philly() -> None:
     assert [str(one) for one in trace.problems] == ["line 3: GPUs: expected at least 1, got 0"]
 
 
+def test_philly_as_its_file_is() -> None:
+    """Dates in any order; the columns are those of sia-simulator/traces/philly.csv."""
+    trace = read(
+        "timestamp,duration,num_gpus,gpu_time,cluster\n"
+        "2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
+        "2017-10-09 06:13:03,2951.0,12,2951.0,6214e9\n"
+        "2017-10-09 08:13:03+02:00,0.0,1,0,6214e9\n"
+        "2017-10-09T06:13:04Z,5.0,1,0,6214e9\n"
+        "yesterday,5.0,1,0,6214e9\n"
+    )
+    assert [(job.arrival, job.duration, job.pods, job.tenant) for job in trace.jobs] == [
+        (0.0, 2951.0, 2, "6214e9"),
+        (1.0, 5.0, 1, "6214e9"),
+        (2932.0, 66.0, 1, "11cb48"),
+    ]
+    assert [str(one) for one in trace.problems] == [
+        "line 4: duration: expected more than 0 seconds, got '0.0'",
+        "line 6: timestamp: expected a number of seconds or a date, got 'yesterday'",
+    ]
+
+
+SWF = "1 100 5 3600 32 -1 1024 32 -1 -1 1 7 1 1 1 1 -1 -1"
+FORMATS = {
+    "openb": (f"{OPENB}\n", "p0,12000,16384,1,1000,,LS,Running,100,400", ","),
+    "philly": ("submit_time,duration,num_gpu\n", "50,600,16", ","),
+    "swf": ("; Version: 2.2\n", SWF, " "),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("odd", ["nan", "inf", "-inf", "1e308", "99999999999999999999", "-1", "0", "much"])
+def test_odd_numbers_never_become_jobs_without_an_end(kind: str, odd: str) -> None:
+    header, line, sign = FORMATS[kind]
+    for place in range(len(line.split(sign))):
+        cells = line.split(sign)
+        cells[place] = odd
+        for job in read(f"{header}{line}\n{sign.join(cells)}\n").jobs:
+            assert 0 <= job.arrival <= FARTHEST
+            assert 0 < job.duration <= FARTHEST
+            assert 0 < job.pods <= 100_000
+
+
 def test_the_standard_workload_format() -> None:
     line = "1 100 5 3600 32 -1 1024 32 -1 -1 1 7 1 1 1 1 -1 -1"
     trace = read(f"; Version: 2.2\n{line}\n2 200 0 -1 4 -1 -1 4 -1 -1 1 7 1 1 1 1 -1 -1\n1 2 3\n")
@@ -134,14 +281,83 @@ def test_the_standard_workload_format() -> None:
 
 
 def test_mappings_and_generators() -> None:
-    assert parse_mapping("qos=LS:1000,BE:0") == ("qos", {"LS": 1000, "BE": 0})
-    with pytest.raises(MappingError, match="expected COLUMN=VALUE:PRIORITY"):
-        parse_mapping("qos")
+    assert parse_mappings(["qos=LS:1000", "qos=BE:-1"]) == PriorityMapping("qos", {"LS": 1000, "BE": -1})
+    assert parse_mappings([]) is None
     assert generator_options("generated:days=2,nodes=5").nodes == 5
     with pytest.raises(TraceError, match="expected some of days, nodes"):
         generator_options("generated:speed=2")
     with pytest.raises(TraceError, match="days: expected a number more than 0, got '-1'"):
         generator_options("generated:days=-1")
+
+
+def test_a_generated_trace_without_gangs() -> None:
+    options = generator_options("generated:days=0.2,nodes=4,gangs=0,services=0,urgent=0")
+    assert {job.priority for job in generated(options, 0)} == {0}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("gangs=5", "gangs: expected a share from 0 to 1, got '5'"),
+        ("gangs=nan", "gangs: expected a share from 0 to 1, got 'nan'"),
+        ("gangs=0.9", "expected shares of at most 1 together, got gangs=0.9, services=0.15, urgent=0.1"),
+        ("nodes=0.5", "nodes: expected a whole number, got '0.5'"),
+        ("tenants=0.5", "tenants: expected a whole number, got '0.5'"),
+        ("days=1,days=2", "expected days once, got it twice"),
+    ],
+)
+def test_generators_with_mistakes(given: str, sentence: str) -> None:
+    with pytest.raises(TraceError, match=sentence):
+        generator_options(f"generated:{given}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (["qos"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:--5"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:²"], "expected COLUMN=VALUE:PRIORITY"),
+        (["qos=A:99999999999"], "A: expected a priority from -2147483648 to 1000000000, got 99999999999"),
+        (["qos=A:1,A:2"], "expected one priority for A, got 1 and 2"),
+        (["qos=A:1", "user=A:1"], "expected one column, got qos and user"),
+    ],
+)
+def test_mappings_with_mistakes(texts: list[str], sentence: str) -> None:
+    with pytest.raises(MappingError, match=sentence):
+        parse_mappings(texts)
+
+
+PHILLY = "timestamp,duration,num_gpus,cluster\n5,10,1,a\n6,10,1,b\n7,10,1,c\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "mapped", "wrong"),
+    [
+        (PHILLY, "cluster=a:7,b:-2", "cluster: expected one of a, b, as --map says, got 'c'"),
+        (
+            f"{SWF}\n{SWF.replace(' 7 ', ' 8 ')}\n{SWF.replace(' 7 ', ' 9 ')}\n",
+            "user=7:7,8:-2",
+            "user: expected",
+        ),
+        (
+            f"{OPENB}\np,1,1,0,0,,LS,Failed,1,2\np,1,1,0,0,,LS,Running,2,3\np,1,1,0,0,,LS,Pending,3,4\n",
+            "pod_phase=Failed:7,Running:-2",
+            "pod_phase: expected one of Failed, Running",
+        ),
+        ("arrival,duration,tenant\n0,1,a\n1,1,b\n2,1,\n", "tenant=a:7,b:-2", "tenant: expected one of a, b"),
+    ],
+)
+def test_every_format_takes_priorities_from_a_column(text: str, mapped: str, wrong: str) -> None:
+    """A mapping that is not used would be printed in the report all the same."""
+    trace = read(text, mapped)
+    assert [job.priority for job in trace.jobs] == [7, -2]
+    assert not trace.priorities_from_seed
+    assert not any("priorities" in one for one in trace.invented)
+    (problem,) = trace.problems
+    assert wrong in str(problem)
+    with pytest.raises(TraceError, match=r"t: --map: expected one of the columns .*, got 'qoz'"):
+        read(text, "qoz=a:7")
 
 
 # --- arrivals ------------------------------------------------------------------------------------

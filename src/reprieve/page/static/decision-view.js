@@ -5,7 +5,7 @@ import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
 import { unitOf } from "./picture.js";
 import { tabs } from "./tabs.js";
-import { clock, costWords, moment, number, plural, shownKey, spaced, span, STATES } from "./words.js";
+import { clock, costWords, moment, number, plural, priorityWords, shownKey, spaced, span, STATES } from "./words.js";
 
 const STAGES = ["nominated", "marking", "evicting", "draining", "ready"];
 const MOST_ROWS = 200;
@@ -114,14 +114,14 @@ function table(columns, rows, none) {
 }
 
 function victimTable(victims, picture, view) {
-  const rows = victims.map(({ key, uid, node, priority, group, because, budgets = [] }) => {
+  const rows = victims.map(({ key, uid, node, priority, schedulingPriority, group, because, budgets = [] }) => {
     const now = picture.pods.get(uid)?.state;
     const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now];
     return h("tr", {},
       h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(key, uid))),
       h("td", {}, h("span", { class: `state state-${name}` }, `${sign} ${name}`)),
       h("td", {}, node ? h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-node", node) }, node) : ""),
-      h("td", { class: "numeric" }, number(priority)),
+      h("td", { class: "numeric" }, priorityWords(priority, schedulingPriority)),
       h("td", {}, group ?? "alone"),
       h("td", {}, [because, ...budgets.map((name) => `exceeds ${name}`)].filter(Boolean).join("; ")));
   });
@@ -129,10 +129,10 @@ function victimTable(victims, picture, view) {
 }
 
 function sparedTable(spared, view) {
-  const rows = spared.map((one) => [unitOf(one), one]).map(([unit, { pods, priority, reason }]) => h("tr", {},
+  const rows = spared.map((one) => [unitOf(one), one]).map(([unit, { pods, priority, schedulingPriority, reason }]) => h("tr", {},
     h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-unit", unit) }, unit)),
     h("td", { class: "numeric" }, number(pods ?? 1)),
-    h("td", { class: "numeric" }, priority === undefined || priority === null ? "" : number(priority)),
+    h("td", { class: "numeric" }, priorityWords(priority, schedulingPriority)),
     h("td", {}, `◉ ${reason ?? ""}`)));
   return table(["Spared", "Pods", "Priority", "Why"], rows, "No unit was reprieved in this decision.");
 }

@@ -67,5 +67,12 @@ export function costWords(cost) {
     .join(", ");
 }
 
+/** The priority of a victim, and the one with which it was scheduled, where that is another.
+ * @param {number | null | undefined} priority @param {number | undefined} own */
+export function priorityWords(priority, own) {
+  if (priority === null || priority === undefined) return "";
+  return own === undefined ? number(priority) : `${number(priority)} (own ${number(own)})`;
+}
+
 /** "HighestPriority" → "highest priority". */
 export const spaced = (name) => name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();

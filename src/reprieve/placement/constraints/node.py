@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reprieve.model.selectors import ANYWHERE, UNSCHEDULABLE_TAINT, first_untolerated, tolerated
+from reprieve.model.shape import Shape
 from reprieve.placement.demand import Ask
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
@@ -13,6 +14,12 @@ def unschedulable(ask: Ask) -> Iterator[Rejection]:
     cordoned = ask.view.nodes.unschedulable
     if cordoned.any() and not tolerated(UNSCHEDULABLE_TAINT, ask.shape.tolerations):
         yield Rejection(cordoned, Reason(Code.NODE_UNSCHEDULABLE), curable=False)
+
+
+def is_schedulable(ask: Ask, shape: Shape, node: int) -> bool:
+    """As ``unschedulable``, of one node (row)."""
+    cordoned = ask.view.nodes.objects[node].spec.unschedulable
+    return not cordoned or tolerated(UNSCHEDULABLE_TAINT, shape.tolerations)
 
 
 def taints(ask: Ask) -> Iterator[Rejection]:
@@ -26,11 +33,27 @@ def taints(ask: Ask) -> Iterator[Rejection]:
             yield Rejection(rows, Reason(Code.UNTOLERATED_TAINT, str(taint)), curable=False)
 
 
+def has_tolerated_taints(ask: Ask, shape: Shape, node: int) -> bool:
+    """As ``taints``, of one node (row)."""
+    taints = ask.view.nodes.objects[node].spec.taints
+    return not taints or first_untolerated(taints, shape.tolerations) is None
+
+
 def affinity(ask: Ask) -> Iterator[Rejection]:
     nodes = ask.view.nodes
     for query in (ask.profile.added_node_affinity, ask.shape.nodes):
         if query != ANYWHERE:
             yield Rejection(~nodes.matching(query), Reason(Code.NODE_AFFINITY), curable=False)
+
+
+def is_selected(ask: Ask, shape: Shape, node: int) -> bool:
+    """As ``affinity``, of one node (row)."""
+    for query in (ask.profile.added_node_affinity, shape.nodes):
+        if query.selector or query.terms is not None:
+            metadata = ask.view.nodes.objects[node].metadata
+            if not query.matches(metadata.labels, metadata.name):
+                return False
+    return True
 
 
 def features(ask: Ask) -> Iterator[Rejection]:
@@ -39,3 +62,10 @@ def features(ask: Ask) -> Iterator[Rejection]:
         lacking = ~ask.view.nodes.features.where(needed.issubset)
         detail = ", ".join(sorted(needed))
         yield Rejection(lacking, Reason(Code.NODE_FEATURE, detail), curable=False)
+
+
+def has_features(ask: Ask, shape: Shape, node: int) -> bool:
+    """As ``features``, of one node (row)."""
+    return not shape.features or shape.features.issubset(
+        ask.view.nodes.objects[node].status.declared_features
+    )

@@ -16,6 +16,11 @@ from reprieve.placement.topology import near
 
 def pod_affinity(ask: Ask) -> Iterator[Rejection]:
     """A node is rejected for the first of the reasons only, as in kube-scheduler."""
+    shape = ask.shape
+    if not (
+        shape.affinity or shape.anti_affinity or len(ask.view.terms_matching(ask.pod).anti_affinity.codes)
+    ):
+        return
     refused = np.zeros(len(ask.view.nodes), np.bool_)
     for rejection in _rejections(ask):
         yield Rejection(rejection.rows & ~refused, rejection.reason, rejection.curable)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reprieve.model.resources import PODS
+from reprieve.model.shape import Shape
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
@@ -39,6 +40,17 @@ def has_room(ask: Ask, node: int) -> bool:
     return not short.any() or all(
         is_ignored(view.axis.names[row], ask.profile) for row in np.flatnonzero(short)
     )
+
+
+def has_room_for(ask: Ask, shape: Shape, node: int) -> bool:
+    """As ``has_room``, for a pod that requests what its shape says."""
+    names, allocatable, requested = ask.view.axis.names, ask.view.allocatable, ask.view.requested
+    for name, amount in shape.requests:
+        row = names.index(name)
+        is_short = amount and allocatable.item(row, node) - requested.item(row, node) < amount
+        if is_short and not is_ignored(name, ask.profile):
+            return False
+    return True
 
 
 def is_ignored(name: str, profile: Profile) -> bool:

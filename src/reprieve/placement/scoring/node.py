@@ -3,7 +3,7 @@
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.objects import Taint
+from reprieve.model.objects import Taint, Toleration
 from reprieve.model.selectors import tolerated
 from reprieve.placement.demand import Ask
 from reprieve.placement.scoring.scale import HIGHEST, to_highest
@@ -16,15 +16,16 @@ _LARGE_IMAGE = 1000 * _MEBIBYTE  # per image; above that the score does not grow
 def taints(ask: Ask, feasible: Mask) -> Ints | None:
     """The fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
     column = ask.view.nodes.taints
-    counts = np.fromiter((_untolerated(t, ask) for t in column.things), np.int64, len(column.things))
-    if not counts.any():
+    tolerations = ask.shape.tolerations
+    counts = [_untolerated(taints, tolerations) for taints in column.things]
+    if not any(counts):
         return None
-    return to_highest(counts[column.codes], feasible, reverse=True)
+    return to_highest(np.array(counts, np.int64)[column.codes], feasible, reverse=True)
 
 
-def _untolerated(taints: tuple[Taint, ...], ask: Ask) -> int:
-    soft = (t for t in taints if t.effect == "PreferNoSchedule")
-    return sum(not tolerated(t, ask.shape.tolerations) for t in soft)
+def _untolerated(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:
+    soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
+    return sum([not tolerated(taint, tolerations) for taint in soft])
 
 
 def affinity(ask: Ask, feasible: Mask) -> Ints | None:

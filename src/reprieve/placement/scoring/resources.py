@@ -13,6 +13,8 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
 
+OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by the numbers of each alone
+
 _FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
 _POINT = HIGHEST // 10  # a configured shape scores from 0 to 10
 
@@ -51,7 +53,7 @@ def allocation(ask: Ask, _: Mask) -> Ints:
     """The profile's strategy: LeastAllocated, MostAllocated or RequestedToCapacityRatio."""
     profile = ask.profile
     strategy = profile.strategy, profile.strategy_resources, profile.strategy_shape
-    return ask.view.scores_by_row(("allocation", *_pod_key(ask), strategy), partial(_allocation, ask))
+    return ask.view.scores_by_row(("allocation", *_pod_key(ask), strategy), partial(allocation_by_row, ask))
 
 
 def _pod_key(ask: Ask) -> tuple[Hashable, ...]:
@@ -60,7 +62,7 @@ def _pod_key(ask: Ask) -> tuple[Hashable, ...]:
     return shape.requests, shape.nonzero_cpu, shape.nonzero_memory
 
 
-def _allocation(ask: Ask, rows: Rows) -> Ints:
+def allocation_by_row(ask: Ask, rows: Rows) -> Ints:
     profile = ask.profile
     fillings = list(_fillings(ask, profile.strategy_resources, rows, floored=True))
     if not fillings:
@@ -124,11 +126,20 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
     """Whether the pod makes the use of resources more balanced or less."""
-    requests = dict(ask.shape.requests)
-    if not any(requests.get(resource.name) for resource in ask.profile.balanced_resources):
+    if not _is_balanced(ask):
         return None
     resources = ask.profile.balanced_resources
     return ask.view.scores_by_row(("balance", *_pod_key(ask), resources), partial(_balance, ask))
+
+
+def balance_by_row(ask: Ask, rows: Rows) -> Ints | None:
+    return _balance(ask, rows) if _is_balanced(ask) else None
+
+
+def _is_balanced(ask: Ask) -> bool:
+    """Whether the pod requests any of the resources."""
+    requests = dict(ask.shape.requests)
+    return any(requests.get(resource.name) for resource in ask.profile.balanced_resources)
 
 
 def _balance(ask: Ask, rows: Rows) -> Ints:

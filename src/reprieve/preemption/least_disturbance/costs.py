@@ -14,6 +14,7 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.budgets import Accounts, Joint
+from reprieve.preemption.gangs import complete_gangs
 from reprieve.preemption.units import Unit, UnitKind, Units
 
 
@@ -128,8 +129,9 @@ def ceiling_of(order: Sequence[Disturbance], accounts: Accounts, victims: Sequen
 def costs_of(units: Units, wanted: Mask, accounts: Accounts, order: tuple[Disturbance, ...]) -> Costs:
     """``wanted``: the units whose costs may be asked."""
     none = np.zeros(len(units.priority), np.int64)
-    if units.members is None:  # then it is the same for all plans, and need not be told
-        order = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
+    if units.members is None:  # then it is the same for all plans, and need not be told if others are
+        others = tuple(criterion for criterion in order if criterion is not Disturbance.DISRUPTION_COST)
+        order = others or order
     return Costs(order, accounts, _gangs(units, wanted), _ended(units, wanted), none, none)
 
 
@@ -144,27 +146,13 @@ def _ended(units: Units, wanted: Mask) -> Ints:
 
 
 def _gangs(units: Units, wanted: Mask) -> Gangs:
+    """Of wanted pods that are evicted one by one: of a whole group nothing is left that could need more."""
     view, pods = units.view, len(units.view.pods)
-    groups, placed = view.pods.groups, view.where != NOWHERE
-    alone = wanted[:pods] & (units.of_pod == np.arange(pods))
-    needed = {
-        code: group.spec.gang.min_count
-        for code in np.unique(groups.codes[alone]).tolist()
-        if (key := groups.things[code]) is not None
-        and (group := view.groups.pod_groups.get(key)) is not None
-        and group.spec.gang is not None
-    }
-    counts = np.bincount(groups.codes[placed], minlength=len(groups.things))
-    full = [code for code, least in needed.items() if counts[code] >= least]
-    gang_of = np.full(len(groups.things), NOWHERE)
-    gang_of[full] = np.arange(len(full))
-    gangs = gang_of[groups.codes]
-    members = placed & (gangs != NOWHERE) & (units.of_pod != NOWHERE)
-    width = max(1, len(full))
-    pairs, shares = np.unique(units.of_pod[members] * width + gangs[members], return_counts=True)
+    gangs = complete_gangs(view, wanted[:pods] & (units.of_pod == np.arange(pods)))
+    members = (view.where != NOWHERE) & (gangs.of_pod != NOWHERE) & (units.of_pod != NOWHERE)
+    width = max(1, len(gangs.running))
+    pairs, shares = np.unique(units.of_pod[members] * width + gangs.of_pod[members], return_counts=True)
     of_unit: dict[int, list[tuple[int, int]]] = {}
     for pair, share in zip(pairs.tolist(), shares.tolist(), strict=True):
         of_unit.setdefault(pair // width, []).append((pair % width, share))
-    running = tuple(counts[full].tolist())
-    slack = tuple(count - needed[code] for code, count in zip(full, running, strict=True))
-    return Gangs({unit: tuple(found) for unit, found in of_unit.items()}, running, slack)
+    return Gangs({unit: tuple(found) for unit, found in of_unit.items()}, gangs.running, gangs.surplus)

@@ -126,8 +126,7 @@ class RoomModel:
         """
         gone = self.cells.priority <= ceiling
         left = self.cells.left_without(gone if among is None else gone & among)
-        seats = sum(min(count, self._seats(left, shape)) for shape, count in enumerate(self.members))
-        return seats >= self.target
+        return most_seated(left, self.needs, self.members, self._usable) >= self.target
 
     def emptied(self) -> Ints:
         """[node, resource] what is left without all units."""
@@ -136,9 +135,6 @@ class RoomModel:
     def room(self) -> Ints:
         """[node, resource] what is left with all units where they are."""
         return self.cells.left
-
-    def _seats(self, left: Ints, shape: int) -> int:
-        return int(self.capacities(left, shape).sum())
 
     def capacities(self, left: Ints, shape: int = 0) -> Ints:
         """[node] how many members of a shape fit into so much, if no other member is there."""
@@ -255,6 +251,12 @@ def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
             np.minimum(fits, left[:, place] // need, out=fits)
     fits.clip(0, out=fits)
     return fits
+
+
+def most_seated(left: Ints, needs: Sequence[Amounts], members: Sequence[int], usable: Mask) -> int:
+    """How many members may fit into so much, if each shape had all the room. ``usable``: [shape, node]"""
+    shapes = zip(needs, members, usable, strict=True)
+    return sum(min(count, int(capacities(left, need, count)[there].sum())) for need, count, there in shapes)
 
 
 class Entries(NamedTuple):

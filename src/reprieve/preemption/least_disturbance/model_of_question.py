@@ -16,12 +16,13 @@ from reprieve.placement.gang_members import Members, Ties, members_of
 from reprieve.placement.place import survey
 from reprieve.preemption.least_disturbance.costs import Costs
 from reprieve.preemption.least_disturbance.model import (
+    Amounts,
     Footprint,
     Item,
     RoomModel,
     Shares,
-    capacities,
     levels_of,
+    most_seated,
 )
 from reprieve.preemption.question import Question, Takeable
 
@@ -149,13 +150,8 @@ class RoomsInReach:
         )
 
     def _may_suffice(self, gone: Mask) -> bool:
-        reach, pods = self._reach, self._question.view.pods
-        left, seats = reach.emptied(gone), 0
-        for positions, usable in zip(reach.members.by_shape, reach.usable, strict=True):
-            needs = pods.requests[reach.resource_rows, self._question.demand.pods[positions[0]]]
-            fits = capacities(left, needs.tolist(), len(positions))
-            seats += min(len(positions), int(fits[usable].sum()))
-        return seats >= self._target
+        reach, needs = self._reach, _needs(self._question, self._reach)
+        return most_seated(reach.emptied(gone), needs, _sizes(reach), reach.usable) >= self._target
 
     def _below(self, ceiling: float) -> RoomModel:
         reach = self._reach.below(ceiling)
@@ -164,13 +160,11 @@ class RoomsInReach:
 
 def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, costs: Costs) -> RoomModel:
     """The members of the demand, and the units in reach."""
-    view, demand, members = question.view, question.demand, reach.members
-    firsts = [demand.pods[positions[0]] for positions in members.by_shape]
     items, gangs = _with_own_gangs(_items(takeable, reach, costs))
     return RoomModel(
         order=costs.order,
-        needs=tuple(tuple(view.pods.requests[reach.resource_rows, pod].tolist()) for pod in firsts),
-        members=tuple(len(positions) for positions in members.by_shape),
+        needs=_needs(question, reach),
+        members=_sizes(reach),
         target=target,
         left=tuple(map(tuple, reach.left.tolist())),
         usable_by=tuple(tuple(compress(count(), usable)) for usable in reach.usable.T.tolist()),
@@ -179,10 +173,22 @@ def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, 
         allowances=tuple(takeable.accounts.allowances().tolist()),
         running=tuple(costs.gangs.running[gang] for gang in gangs),
         slack=tuple(costs.gangs.slack[gang] for gang in gangs),
-        shape_of=_shape_of(members, len(demand.pods)),
+        shape_of=_shape_of(reach.members, len(question.demand.pods)),
         breaks_no_budget=question.policy.breaks_no_budget,
         is_exact=reach.is_exact,
     )
+
+
+def _needs(question: Question, reach: Reach) -> tuple[Amounts, ...]:
+    """Of a member of each shape."""
+    requests, pods = question.view.pods.requests, question.demand.pods
+    firsts = (pods[positions[0]] for positions in reach.members.by_shape)
+    return tuple(tuple(requests[reach.resource_rows, pod].tolist()) for pod in firsts)
+
+
+def _sizes(reach: Reach) -> tuple[int, ...]:
+    """How many members there are of each shape."""
+    return tuple(map(len, reach.members.by_shape))
 
 
 def _usable(question: Question, members: Members, nodes: Mask, emptied: Snapshot) -> Mask:

@@ -1,7 +1,7 @@
 """A demand of one pod that has no node. If it fits it is bound, and any node may help it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from reprieve.model.effects import Effect, Target
@@ -67,7 +67,7 @@ def waiting_pod_demand(
 ) -> Demand:
     (row,) = rows_of_pods(requester.pods, view)
     # The nomination that the pod shows may be out of date.
-    return replace(pod_demand(view, row, profile), nominated=reserved_rows(requester.pods, view, reserved))
+    return pod_demand(view, row, profile, reserved_rows(requester.pods, view, reserved))
 
 
 def rows_of_pods(pods: Iterable[CompiledPod], view: Snapshot) -> tuple[int, ...]:
@@ -78,6 +78,8 @@ def reserved_rows(
     pods: Iterable[CompiledPod], view: Snapshot, reserved: Mapping[Target, str]
 ) -> tuple[int, ...]:
     """The nodes that are reserved for pods: each tries its own before all others."""
+    if not reserved:
+        return tuple(NOWHERE for _ in pods)
     names = (reserved.get(pod_target(pod.pod), "") for pod in pods)
     return tuple(view.nodes.rows.get(name, NOWHERE) for name in names)
 

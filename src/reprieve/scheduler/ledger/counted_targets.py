@@ -49,6 +49,10 @@ class CountedTargets:
         self._news[target] = None
         self.edition += 1
 
+    @property
+    def has_news(self) -> bool:
+        return bool(self._news)
+
     def news(self) -> list[Target]:
         """Those that came or went since this was last asked, each once."""
         found, self._news = [*self._news], {}

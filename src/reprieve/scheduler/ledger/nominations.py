@@ -91,12 +91,20 @@ class Nominations:
         self._news[pod] = None
         self.edition += 1
 
+    @property
+    def has_news(self) -> bool:
+        return bool(self._news)
+
     def news(self) -> list[Target]:
         """Pods whose nomination began, moved to another node or ended since this was last asked."""
         found, self._news = [*self._news], {}
         return found
 
     # --- what pods may show in vain ---
+
+    @property
+    def has_lingering(self) -> bool:
+        return bool(self._lingering)
 
     @property
     def lingering(self) -> frozenset[Target]:

@@ -1,17 +1,26 @@
 """Jobs of Microsoft's Philly trace as CSV, as in siasosp23/artifacts: a line a job.
 
-Columns that are read: submit_time or arrival, duration, num_gpu or gpus, and, if there are any, jobid, vc or
-user. A job of more than eight GPUs is a gang of pods of eight.
+Columns that are read: timestamp (or submit_time, time), duration, num_gpus (or num_gpu, gpus), and, if there
+is one, cluster (or vc, user) as the tenant. A timestamp is a date or a number of seconds.
 """
 
-from collections.abc import Mapping
 from math import ceil
 
-from reprieve.study.importers.rows import ImportedRows, RowError, label, number_in
+from reprieve.study.importers.rows import (
+    ImportedRows,
+    Row,
+    RowError,
+    drawn_sentence,
+    duration_in,
+    label,
+    number_in,
+    seconds_in,
+)
 from reprieve.study.job import GPU, Job
-from reprieve.study.trace import Trace
+from reprieve.study.trace import MOST_PODS, Trace
 
-ARRIVALS, GPUS, TENANTS = ("submit_time", "arrival", "time"), ("num_gpu", "num_gpus", "gpus"), ("vc", "user")
+ARRIVALS, GPUS = ("timestamp", "submit_time", "arrival", "time"), ("num_gpus", "num_gpu", "gpus")
+TENANTS = ("cluster", "vc", "user")
 DRAWN = (0, 0, 100, 1000)
 _GPUS_OF_A_NODE = 8
 
@@ -21,16 +30,18 @@ def is_one(columns: frozenset[str]) -> bool:
 
 
 def read(name: str, rows: ImportedRows) -> Trace:
-    found = rows.jobs(_job)
+    found = rows.jobs(lambda row, line: _job(row, line, rows.priority(row)))
     invented = (
-        f"the trace has no priorities: they are drawn from {', '.join(map(str, DRAWN))}",
         "cpu and memory are 8 cores and 32 GiB a GPU",
+        f"a job of more than {_GPUS_OF_A_NODE} GPUs is a gang of pods of up to {_GPUS_OF_A_NODE}",
     )
-    return rows.trace(name, found, invented, DRAWN)
+    if rows.mapping is not None:
+        return rows.trace(name, found, invented)
+    return rows.trace(name, found, (drawn_sentence(DRAWN), *invented), DRAWN)
 
 
-def _job(row: Mapping[str, str], line: int) -> Job:
-    gpus = ceil(number_in(row, *GPUS))
+def _job(row: Row, line: int, priority: int | None) -> Job:
+    gpus = ceil(number_in(row, *GPUS, most=MOST_PODS))
     if gpus < 1:
         raise RowError(f"GPUs: expected at least 1, got {gpus}")
     pods = ceil(gpus / _GPUS_OF_A_NODE)
@@ -38,10 +49,11 @@ def _job(row: Mapping[str, str], line: int) -> Job:
     tenant = next((row[column] for column in TENANTS if row.get(column)), "")
     return Job(
         name=f"job-{line}",
-        arrival=number_in(row, *ARRIVALS),
-        duration=number_in(row, "duration"),
+        arrival=seconds_in(row, *ARRIVALS),
+        duration=duration_in(row, "duration"),
         pods=pods,
         gang=pods if pods > 1 else 0,
         requests=(("cpu", str(8 * each)), ("memory", f"{32 * each}Gi"), (GPU, str(each))),
+        priority=priority or 0,
         tenant=label(tenant),
     )

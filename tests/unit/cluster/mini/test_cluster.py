@@ -16,7 +16,7 @@ from reprieve.cluster.mini.kinds import BY_RESOURCE
 from reprieve.cluster.mini.kubelet import RUN_SECONDS
 from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
 from reprieve.cluster.mini.rest.http_server import serve
-from reprieve.cluster.port import Answer, Cluster, ClusterEvent, Lost, Refused, Succeeded
+from reprieve.cluster.port import Answer, ClusterEvent, ClusterPort, Lost, Refused, Succeeded
 from reprieve.model.effects import Bind, Target
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
@@ -24,7 +24,7 @@ from reprieve.runtime.virtual_time import clock, run
 from tests.unit.cluster.mini.scene import node, pod, template
 
 
-async def first_sights(cluster: Cluster, count: int) -> list[ClusterEvent]:
+async def first_sights(cluster: ClusterPort, count: int) -> list[ClusterEvent]:
     sights = []
     async for sight in cluster.watch():
         sights.append(sight)

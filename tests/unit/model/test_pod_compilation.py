@@ -7,8 +7,9 @@ import pytest
 from reprieve.model.columns import Relation
 from reprieve.model.holders import holders
 from reprieve.model.json import Json
+from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
-from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape, compile_pod
+from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape
 from tests.unit.model.things import a_pod, container, sidecar
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -13,10 +13,10 @@ import pytest
 from reprieve.model.columns import Mask
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
-from reprieve.placement import group_tree
+from reprieve.placement import tree_search
 from reprieve.placement.demand import Branch, Demand
-from reprieve.placement.group_tree import place_tree
 from reprieve.placement.place import Placement, Unplaceable
+from reprieve.placement.tree_search import place_tree
 from tests.unit.placement.test_gang_search import HOSTNAME, a_gang, member, near, node
 
 
@@ -27,7 +27,7 @@ def at_most(steps: int) -> Iterator[None]:
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal taken
-        taken += event == "call" and frame.f_code.co_filename == group_tree.__file__
+        taken += event == "call" and frame.f_code.co_filename == tree_search.__file__
         assert taken <= steps, "the search runs on"
 
     sys.setprofile(count)
@@ -123,7 +123,7 @@ def on_hosts(count: int, needed: int) -> Branch:
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The domains of which a mask is made, in turn."""
-    names, domains = list[str](), group_tree._Search.domains
+    names, domains = list[str](), tree_search._Search.domains
 
     def noted(*args: Any, **given: Any) -> Iterator[tuple[str, Mask]]:
         for name, nodes in domains(*args, **given):
@@ -131,7 +131,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 names.append(name)
             yield name, nodes
 
-    monkeypatch.setattr(group_tree._Search, "domains", noted)
+    monkeypatch.setattr(tree_search._Search, "domains", noted)
     return names
 
 

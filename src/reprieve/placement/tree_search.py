@@ -18,8 +18,8 @@ from reprieve.model.columns import Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Ask, Branch, Demand, Promised
-from reprieve.placement.domain_reports import fullness, fullness_of_each, named
-from reprieve.placement.effort import Share
+from reprieve.placement.domain_reports import domain_score, fullness_of_each, named
+from reprieve.placement.effort import Share, price_of_placing
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import rearranged_within
 from reprieve.placement.place import Choose, Placement, Unplaceable, place, place_in, views_of
@@ -27,7 +27,6 @@ from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 
-_NODES_PER_UNIT = 250  # placing a pod is one unit of effort for so many nodes
 _TRIES_IN_ORDER = 1_000  # so many domains may be tried in vain however small the effort is
 
 
@@ -102,7 +101,7 @@ class _Search:
 
         def score(fit: tuple[Mask, _Seated]) -> int:
             new = [self.demand.pods[position] for position, _ in fit[1].seats[len(seated.seats) :]]
-            return (len(new) * 100 // most if most else 0) + fullness(seated.views[0], fit[0], new)
+            return domain_score(seated.views[0], fit[0], new, most)
 
         return max(found, key=score)[1]
 
@@ -219,16 +218,7 @@ class _Search:
 
     def flat(self, members: Sequence[int], needed: int, most: int | None = None) -> Demand:
         """Pods of the tree as if they were a gang."""
-        demand = self.demand
-        return replace(
-            demand,
-            pods=tuple(demand.pods[member] for member in members),
-            nominated=tuple(demand.nominated[member] for member in members) if demand.nominated else (),
-            needed=needed,
-            most=most,
-            tree=None,
-            topology_key="",
-        )
+        return replace(self.demand.with_members(members, needed=needed, most=most), topology_key="")
 
     # --- what no group needs ---------------------------------------------------------------------
 
@@ -384,7 +374,7 @@ class _Choices:
 
     def placed(self, choice: _Choice) -> Placement | None:
         search = self.search
-        price = len(choice.members) * (1 + len(search.view.nodes) // _NODES_PER_UNIT)
+        price = price_of_placing(len(choice.members), len(search.view.nodes))
         if not self.share.take(price):
             return None
         demand = replace(search.flat(choice.members, len(choice.members)), within=choice.within)

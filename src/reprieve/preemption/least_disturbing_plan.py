@@ -1,0 +1,245 @@
+"""The plan within one domain that disturbs least: the usual one, or one that a search in a model finds.
+
+Every plan that comes from a model is made again by ``domain_plan``, which checks all constraints. How the
+model is searched is in ``least_disturbance``; which domains are tried is not known here.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from reprieve.model.snapshot import NOWHERE
+from reprieve.model.whatif import without
+from reprieve.placement.effort import Effort
+from reprieve.placement.gang_search import place_on
+from reprieve.placement.place import Placement
+from reprieve.placement.tree_choice import TreeChoice, choice_of
+from reprieve.preemption.domain_plan import Planning, pods_of
+from reprieve.preemption.least_disturbance.costs import ceiling_of, lasting, priority_leads
+from reprieve.preemption.least_disturbance.deferral import Deferral
+from reprieve.preemption.least_disturbance.improve import Improved, Solution
+from reprieve.preemption.least_disturbance.model import RoomModel
+from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
+from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
+from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
+from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.solver_task import room_of
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.units import Unit
+
+_RETRIES = 3  # after solutions of a model that constraints beyond room forbid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeastDisturbancePlanning:
+    """A plan in the making. ``planning`` makes the usual plan, and realises what is found in a model."""
+
+    planning: Planning
+
+    def plan(self, placement: Placement) -> Plan:
+        """``placement``: where the demand goes without all units that may be evicted."""
+        if self.planning.question.demand.tree is not None:
+            return self._of_tree(placement)
+        if (known := self._as_remembered(placement)) is not None:
+            return known
+        return self._less_disturbing(placement, self.planning.by_ceiling(placement))
+
+    def _less_disturbing(self, placement: Placement, usual: Plan) -> Plan:
+        """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
+        planning, question = self.planning, self.planning.question
+        reach = self._reach(self._ceiling(usual))
+        prices = self._prices(reach, usual.victims)
+        target = sum(node != NOWHERE for node in placement.nodes)
+        rooms = RoomsInReach(question, planning.takeable, reach, target, prices.of)
+        deferral, spent = self._deferral, question.demand.effort.spent
+        asked = len(deferral.rooms)
+        # Other domains are searched after this one.
+        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
+        found, model, other = self._sought(usual, rooms, effort)
+        if effort.spent:  # where there is none, one record stands for all demands
+            question.demand.effort.returned(effort)
+        plans = [usual] if other is None else [usual, other]
+        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
+        if not (found.proved or (found.awaited and priority_leads(rooms.order))):
+            plans.append(planning.spare(placement, planning.local))
+        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
+        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
+        cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
+        quality = quality_of(cost, usual_cost, found, model, effort.spent)
+        for _, highest in deferral.rooms[asked : asked + 1]:
+            named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
+            remembered = Remembered(*named, quality, highest, target, spent)
+            deferral.noted[planning.domain.name] = remembered
+        return replace(plan, quality=quality)
+
+    @property
+    def _deferral(self) -> Deferral:
+        return self.planning.question.policy.deferral or Deferral(0.0)
+
+    def _reach(self, ceiling: float) -> Reach:
+        return reach_of(self.planning.question, self.planning.takeable, self.planning.domain.nodes, ceiling)
+
+    def _prices(self, reach: Reach, others: Iterable[Unit]) -> Prices:
+        """``reach``: the units whose costs may be asked. Of the others, all is known at once."""
+        takeable, numbers = self.planning.takeable, numbers_of(others)
+        known = takeable.units, takeable.accounts, takeable.lost_work
+        prices = Prices(self.planning.question, *known, expected=np.append(reach.units, numbers))
+        prices.of(numbers)
+        return prices
+
+    # --- what an earlier decision found ---
+
+    def _as_remembered(self, placement: Placement) -> Plan | None:
+        """The plan that an earlier decision made here, or a better one that a solver has found since.
+
+        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
+        lost grows by the time between the decisions, for all plans alike, and is no reason.
+        """
+        planning, question, deferral = self.planning, self.planning.question, self._deferral
+        first = deferral.earlier.get(planning.domain.name)
+        if first is None:
+            return None
+        answers = [one for one in deferral.answers if one.units is not None]
+        names = {*first.victims, *(name for one in answers for name in one.units or ())}
+        reach = self._reach(first.solved)
+        prices = self._prices(reach, (unit for unit in planning.local if unit.name in names))
+        model = model_of(question, planning.takeable, reach, first.target, prices.of(reach.units))
+        room = room_of(model, planning.takeable.units)
+        wanted = [(first.victims, self._positions(first.places))]
+        wanted += [(one.units or (), room.seats(one)) for one in answers]
+        strict = question.policy.breaks_no_budget
+        again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
+        plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
+        if not plans:
+            return None
+        before = question.demand.effort.spent
+        known = deferral.known_of(room, first, question.demand.effort)
+        simple = None if known.proved else planning.spare(placement, planning.local)
+        if simple is not None and not (strict and simple.broken):
+            plans.append(simple)
+        costs = prices.of_victims(plans)
+        plan = min(plans, key=lambda one: costs.of(one.victims))
+        cost = costs.of(plan.victims)
+        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
+            return None
+        known = replace(known, proved=known.proved or known.bound == cost)
+        spent = question.demand.effort.spent - max(before, first.spent)
+        return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+
+    def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
+        """The plan without units of these names, as far as they are still there."""
+        return self._realised_without([unit for unit in self.planning.local if unit.name in victims], seats)
+
+    def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
+        pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
+        metas = ((pods.compiled[pod].pod.metadata, nodes.names[node]) for pod, node in places)
+        return tuple(((meta.namespace, meta.name), node) for meta, node in metas)
+
+    def _positions(self, places: Iterable[tuple[PodKey, str]]) -> list[tuple[int, int]] | None:
+        """Members (positions) and nodes (rows); None if one of them is not there any more."""
+        view, demand = self.planning.question.view, self.planning.question.demand
+        position_of = {pod: position for position, pod in enumerate(demand.pods)}
+        rows = ((view.pods.rows.get(pod, NOWHERE), view.nodes.rows.get(node)) for pod, node in places)
+        found = [(position_of.get(pod), node) for pod, node in rows]
+        there = [(member, node) for member, node in found if member is not None and node is not None]
+        return there if len(there) == len(found) else None
+
+    # --- a search in a model ---
+
+    def _ceiling(self, plan: Plan) -> float:
+        """No plan that evicts units above this priority is better than this one."""
+        policy = self.planning.question.policy
+        if policy.breaks_no_budget and plan.broken:
+            return math.inf
+        return ceiling_of(policy.disturbance, self.planning.takeable.accounts, plan.victims)
+
+    def _sought(
+        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
+    ) -> tuple[Improved, RoomModel, Plan | None]:
+        """What is found in one of the models, which one, and the plan that it makes.
+
+        Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
+        longer, and something else is sought.
+        """
+        model, start = begun(rooms, partial(_solution, plan))
+        improve = self.planning.question.policy.improving(self.planning.takeable.units)
+        found = least_disturbing(model, start, effort, improve)
+        other = self._realised(found.best, model) if found.best is not None else None
+        if other is not None or found.best is None or found.best == _solution(plan, model):
+            return found, model, other
+        barred = rooms.below(math.inf).without_success(found.best.units)
+        if not retries:
+            return found, barred, None
+        # Without effort, a first plan is all that can be found.
+        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
+
+    def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
+        """A plan that evicts no more than the solution does, checked against all constraints."""
+        gone = set(solution.units)
+        seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
+        return self._realised_without([unit for unit in self.planning.local if unit.number in gone], seats)
+
+    def _realised_without(self, taken: Sequence[Unit], seats: Sequence[tuple[int, int]]) -> Plan | None:
+        placement = self._seated(taken, seats) if seats else self.planning.place(taken)
+        return self.planning.spare(placement, taken) if placement is not None else None
+
+    def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:
+        """Members on given nodes, and the others that are wanted wherever they fit."""
+        question = self.planning.question
+        demand = replace(question.demand, allowed=self.planning.domain.nodes)
+        view = without(question.view, pods_of(taken))
+        return place_on(seats, demand, view, question.profile, question.policy.choose)
+
+    # --- a tree as a gang ---
+
+    def _of_tree(self, placement: Placement) -> Plan:
+        """The model knows gangs: pods that are placed, and the domains of their groups, stay as they are."""
+        planning = self.planning
+        if (places := self._remembered_places()) is not None:
+            choice = self._choice_of(places)
+            gang = self._for_gang(choice)
+            anywhere = gang.planning.place(planning.local)
+            known = gang._as_remembered(anywhere) if anywhere is not None else None
+            if known is not None:
+                return self._widened(known, choice)
+        plan = planning.by_ceiling(placement)
+        choice = self._choice_of(plan.placement.nodes)
+        there = choice.narrowed(plan.placement)
+        usual = replace(plan, placement=there, pods=choice.gang.pods)
+        return self._widened(self._for_gang(choice)._less_disturbing(there, usual), choice)
+
+    def _choice_of(self, nodes: Sequence[int]) -> TreeChoice:
+        question = self.planning.question
+        return choice_of(replace(question.demand, allowed=self.planning.domain.nodes), question.view, nodes)
+
+    def _for_gang(self, choice: TreeChoice) -> "LeastDisturbancePlanning":
+        question = replace(self.planning.question, demand=choice.gang)
+        return LeastDisturbancePlanning(replace(self.planning, question=question))
+
+    def _widened(self, plan: Plan, choice: TreeChoice) -> Plan:
+        pods = self.planning.question.demand.pods
+        return replace(plan, placement=choice.widened(plan.placement), pods=pods)
+
+    def _remembered_places(self) -> tuple[int, ...] | None:
+        """The nodes of pods by the plan that an earlier decision made here, if it still meets the tree."""
+        view, demand = self.planning.question.view, self.planning.question.demand
+        first = self._deferral.earlier.get(self.planning.domain.name)
+        places = self._positions(first.places) if first is not None else None
+        if places is None:
+            return None
+        nodes = [NOWHERE] * len(demand.pods)
+        for position, node in places:
+            nodes[position] = node
+        keeps = demand.tree is None or demand.tree.keeps_domains(view, nodes)
+        return tuple(nodes) if keeps and demand.is_met_by(nodes) else None
+
+
+def _solution(plan: Plan, model: RoomModel) -> Solution | None:
+    """The plan in words of the model, if the model has all of its victims."""
+    units = tuple(sorted(unit.number for unit in plan.victims))
+    if model.counts_of(units) is None:
+        return None
+    return Solution(units, model.seats_of(plan.placement.nodes))

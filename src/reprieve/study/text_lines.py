@@ -1,0 +1,76 @@
+"""Which lines, and which cells, does the text of a trace have? What they mean is not known here.
+
+No format that is read has line breaks within a cell, so that a quote without its end spoils one line only.
+"""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BREAK = re.compile(r"\r\n|\n|\r")  # not as splitlines: a JSON string may contain other separators
+_GZIP = b"\x1f\x8b"
+
+
+class TraceError(Exception):
+    """A trace cannot be read at all, as a sentence."""
+
+
+def decoded_text(name: str, content: bytes) -> str:
+    """Unpacked first, if it is a gzip file: archives have those."""
+    try:
+        return _unpacked(name, content).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{name}: expected a text file in UTF-8, got other bytes at {error.start}") from None
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceError(f"{name}: expected a whole gzip file, got one that cannot be unpacked") from error
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Those that are not empty, counted from 1."""
+    for number, line in enumerate(_BREAK.split(text), start=1):
+        if line.strip():
+            yield number, line
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """``columns``: of the header, without spaces around them."""
+
+    columns: tuple[str, ...]
+    text: str
+
+    def rows(self) -> Iterator[tuple[int, list[str] | None]]:
+        """Cells without spaces around them; None: quotes without an end, or a cell that is far too long."""
+        lines = numbered_lines(self.text)
+        next(lines, None)
+        for number, line in lines:
+            yield number, _cells(line)
+
+
+def csv_table(name: str, text: str) -> CsvTable:
+    header = next((line for _, line in numbered_lines(text)), "")
+    columns = tuple(_cells(header) or ())
+    twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
+    if twice is not None:
+        raise TraceError(f"{name}: expected each column once, got {twice[:60]!r} twice")
+    return CsvTable(columns, text)
+
+
+def _cells(line: str) -> list[str] | None:
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(",")]
+    try:
+        row = next(csv.reader([line], skipinitialspace=True, strict=True))
+    except csv.Error:
+        return None
+    return [cell.strip() for cell in row]
