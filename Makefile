@@ -50,13 +50,13 @@ test: venv $(KUBECTL) browser  ## format, lint, types, import contracts, every t
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 coverage: venv $(KUBECTL) browser  ## branch coverage of the same tests, as a table
-	$(BIN)/python -m pytest -n $(WORKERS) --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov=reprieve --cov-branch --cov-report=term:skip-covered $(ARGS)
 
 soak: venv $(KUBECTL) browser  ## the same tests, with many more random examples
-	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=soak $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=soak $(ARGS)
 
 bench: venv  ## how long decisions take, also against another revision: ARGS="--list", ARGS="--case G500 --against REV"
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -6,7 +6,7 @@
 import asyncio
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import everything
@@ -38,12 +38,19 @@ async def fill(pods: int) -> tuple[int, str]:
     cluster.apply(node(f"n{i:04}", f"z{i % 3}", cpu=8) for i in range(pods // PODS_PER_NODE))
     async with Loop(Scheduler(), cluster, clock, decisions.append).running():
         for wave in range(WAVES):
-            cluster.apply(_wave(wave, pods // WAVES))
+            cluster.apply(_in_namespace(f"wave-{wave}", _wave(wave, pods // WAVES)))
             await asyncio.sleep(1.0)
         await asyncio.sleep(BOUND_SECONDS)
     await cluster.stop()
     ran = sum(body["status"]["phase"] in ("Running", "Succeeded") for body in cluster.list("Pod"))
     return ran, _digest(cluster.store, decisions)
+
+
+def _in_namespace(name: str, bodies: Iterable[Json]) -> Iterator[Json]:
+    """One for each wave: a controller looks at all pods of its namespace that have no owner."""
+    yield {"kind": "Namespace", "metadata": {"name": name}}
+    for body in bodies:
+        yield {**body, "metadata": {**body["metadata"], "namespace": name}}
 
 
 def _wave(number: int, pods: int) -> Iterator[Json]:

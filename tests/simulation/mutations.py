@@ -5,15 +5,19 @@
 
 import argparse
 import os
-import subprocess
+import runpy
 import sys
 import tempfile
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from tests.architecture.source import ROOT
 
 SOURCE = ROOT / "src" / "reprieve"
+_MOST_SECONDS = 300.0
+_TOLD = "told.txt"
 
 STATES = ("-m", "tests.simulation.reachable", "2")
 MEMBERS = ("-m", "tests.simulation.reachable", "1", "--whole", "--mishaps", "2")
@@ -602,24 +606,36 @@ class Hunt:
 def hunt(mutation: Mutation) -> Hunt:
     """Looks for one mistake in a copy of the source, in a process of its own."""
     with tempfile.TemporaryDirectory() as directory:
-        source = Path(directory) / "src"
-        _mutate(source / "reprieve", mutation)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join((str(source), str(ROOT))),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a mistake is not written to the bytecode of the source
-        }
-        ended = subprocess.run(
-            [sys.executable, *mutation.found_by],
-            cwd=directory,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    lines = [line for line in (ended.stdout + ended.stderr).splitlines() if line]
-    return Hunt(ended.returncode != 0, next((line for line in reversed(lines) if "Error" in line), ""))
+        _mutate(Path(directory) / "src" / "reprieve", mutation)
+        process = _forking().Process(target=_look, args=(mutation.found_by, Path(directory)))
+        process.start()
+        process.join(_MOST_SECONDS)
+        ended, told = process.exitcode, (Path(directory) / _TOLD).read_text()
+        process.kill()
+        process.join()
+        process.close()
+    lines = [line for line in told.splitlines() if line]
+    return Hunt(ended != 0, next((line for line in reversed(lines) if "Error" in line), ""))
+
+
+def _forking() -> ForkServerContext:
+    """Forks a process that has loaded what every hunt needs, and nothing of the source."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["hypothesis", "msgspec", "numpy", "pytest", "yaml"])
+    return context
+
+
+def _look(arguments: tuple[str, ...], directory: Path) -> None:
+    """What python does with these arguments, in the process that was forked."""
+    with (directory / _TOLD).open("w") as told:
+        os.dup2(told.fileno(), sys.stdout.fileno())
+        os.dup2(told.fileno(), sys.stderr.fileno())
+    os.chdir(directory)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # pytest does not accept that hypothesis is loaded
+    sys.dont_write_bytecode = True  # a mistake is not written to the bytecode of the source
+    sys.path[:0] = [str(directory / "src"), str(ROOT)]
+    _, module, *sys.argv[1:] = arguments
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _mutate(package: Path, mutation: Mutation) -> None:
