@@ -17,7 +17,9 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint
-from reprieve.preemption.node_pruning import ground_of, lower_bounds, outlook, roughly_bounded, worth_planning
+from reprieve.preemption.node_bounds import roughly_bounded
+from reprieve.preemption.node_ground import ground_of
+from reprieve.preemption.node_pruning import lower_bounds, outlook, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.question import Question, Shortcuts

@@ -99,3 +99,9 @@ def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:
         for name, amount in amounts.items():
             result[numbers[name], column] = amount
     return sealed(result)
+
+
+def mask_of(rows: Ints, size: int) -> Mask:
+    mask = np.zeros(size, np.bool_)
+    mask[rows] = True
+    return mask

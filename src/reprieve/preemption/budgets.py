@@ -19,6 +19,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Unit, Units
 
 Charged = Mapping[int, int]  # budgets, by place among the accounts, and with how many pods each is charged
+_NOTHING: Charged = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,8 @@ class Accounts:
     paying: Ints  # and which budget that is, by place
     allowed: list[int]  # [budget] how many more disruptions each of them allows
     _by_pod: dict[int, list[int]] = field(default_factory=dict)  # on first use
-    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of units, by their pods
+    _shares: dict[tuple[int, ...], Charged] = field(default_factory=dict)  # of groups, by their pods
+    _shares_of_pods: dict[int, Charged] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether any pod is charged to any budget."""
@@ -38,9 +40,12 @@ class Accounts:
 
     def of(self, pod: int) -> Sequence[int]:
         """The budgets that a pod is charged to. Searches ask pod by pod, for which a dict is the fastest."""
+        return self._of_pods().get(pod, ())
+
+    def _of_pods(self) -> dict[int, list[int]]:
         if not self._by_pod and self:
             self._by_pod.update(self.of_each(self.pods))
-        return self._by_pod.get(pod, ())
+        return self._by_pod
 
     def of_each(self, pods: Sequence[int] | Ints) -> dict[int, list[int]]:
         """The same for some pods at once; those that are charged to none are left out."""
@@ -54,21 +59,32 @@ class Accounts:
 
     def share(self, unit: Unit) -> Charged:
         """How many pods of a unit each budget is charged with. Searches ask for it again and again."""
+        if len(unit.pods) == 1:
+            return self._by_single_pod().get(unit.pods[0], _NOTHING)
         share = self._shares.get(unit.pods)
         if share is None:
-            if len(unit.pods) == 1:
-                share = dict.fromkeys(self.of(unit.pods[0]), 1)
-            else:
-                share = Counter(i for pod in unit.pods for i in self.of(pod))
-            self._shares[unit.pods] = share
+            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
         return share
+
+    def _by_single_pod(self) -> dict[int, Charged]:
+        if not self._shares_of_pods and self:
+            shares = ((pod, dict.fromkeys(budgets, 1)) for pod, budgets in self._of_pods().items())
+            self._shares_of_pods.update(shares)
+        return self._shares_of_pods
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a pod is charged to several budgets."""
+        return bool((self.pods[1:] == self.pods[:-1]).any())
 
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
         """How many pods each budget is charged with, of those that are charged with any."""
         charged: dict[int, int] = {}
+        guarded = self._of_pods()
         for unit in units if self else ():
-            for i, pods in self.share(unit).items():
-                charged[i] = charged.get(i, 0) + pods
+            if len(unit.pods) > 1 or unit.pods[0] in guarded:
+                for i, pods in self.share(unit).items():
+                    charged[i] = charged.get(i, 0) + pods
         return charged
 
     @property
@@ -250,12 +266,13 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [budget.allowed for budget in accounts.budgets]
+        self._overlap = accounts.overlap
         paid = (unit for unit in going if accounts.share(unit))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
 
     def _weigh(self, unit: Unit) -> int:
         """Overlapping budgets are charged differently in another order, so it must not be that of rows."""
-        pods = unit.pods if len(unit.pods) == 1 else sorted(unit.pods, key=self._name)
+        pods = sorted(unit.pods, key=self._name) if self._overlap and len(unit.pods) > 1 else unit.pods
         return sum(map(self._spend, pods))
 
     def _name(self, pod: int) -> str:

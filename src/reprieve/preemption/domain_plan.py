@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -18,11 +19,7 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import price_of_placing
 from reprieve.placement.place import Choose, Placement
-from reprieve.preemption.budgets import (
-    Counting,
-    InOrder,
-    Joint,
-)
+from reprieve.preemption.budgets import Counting, InOrder, Joint, shares_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
@@ -96,10 +93,9 @@ class Planning:
 
     def kinder_to_budgets(self, plan: Plan) -> Plan:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
-        counting = self._counting(self.local)
         if len(self.question.demand.pods) == 1:
             return plan
-        harmless = [unit for unit in self.local if not counting.broken([unit])]
+        harmless = self._within_budgets(self.local)
         placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
@@ -114,10 +110,25 @@ class Planning:
         taken = self._as_ranked_by(rival)
         risky, ours = self._at_risk(placement, taken), self._counting(self.local)
         counting = InOrder(rival.accounts, risky, self.question.view)
-        if _tried(taken, counting) == _tried(self.local, ours):
+        if self._tried(taken, counting) == self._tried(self.local, ours):
             return plan
         theirs = self._spare(placement, risky, self._trial(placement, taken), counting)
         return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
+
+    def _tried(self, units: Sequence[Unit], counting: Counting) -> list[int]:
+        """In which order units are put back, as long as none is reprieved."""
+        guarded = self._guarded()
+        breakers = counting.first_chance([u for u in units if guarded[u.number] and counting.breaks(u)])
+        first = {u.number for u in breakers}
+        return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
+
+    def _guarded(self) -> list[bool]:
+        """[unit] whether a budget is charged with one of its pods."""
+        units, accounts = self.takeable.units, self.takeable.accounts
+        pods = np.zeros(len(units.of_pod), np.bool_)
+        pods[accounts.pods] = True
+        guarded: list[bool] = units.with_any(pods).tolist()
+        return guarded
 
     def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
         groups = self.question.view.pods.groups.codes
@@ -201,9 +212,16 @@ class Planning:
 
     def _no_worse_than(self, plan: Plan) -> list[Unit]:
         """The units whose eviction exceeds no budget and no priority that the plan does not."""
-        counting = self._counting(self.local)
         taken = [unit for unit in self.local if unit.priority <= plan.victims[0].priority]
-        return taken if plan.broken else [unit for unit in taken if not counting.broken([unit])]
+        return taken if plan.broken else self._within_budgets(taken)
+
+    def _within_budgets(self, units: Sequence[Unit]) -> list[Unit]:
+        """Those whose eviction alone exceeds no budget."""
+        if self.question.policy.budgets is BudgetCounting.UPSTREAM:
+            counting = self._counting(self.local)
+            return [unit for unit in units if not counting.broken([unit])]
+        exceeds = shares_of(self.takeable.units, self.takeable.accounts).unaffordable().tolist()
+        return [unit for unit in units if not exceeds[unit.number]]
 
     def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
         question = self.question
@@ -343,7 +361,7 @@ def more_room_never_hurts(question: Question, matter: Mask) -> bool:
 
 
 def pods_of(units: Iterable[Unit]) -> Ints:
-    return np.array([pod for unit in units for pod in unit.pods], np.int64)
+    return np.fromiter(chain.from_iterable([unit.pods for unit in units]), np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,13 +371,6 @@ class _Below:
     ceiling: int
     taken: tuple[Unit, ...]
     placement: Placement
-
-
-def _tried(units: Sequence[Unit], counting: Counting) -> list[int]:
-    """In which order units are put back, as long as none is reprieved."""
-    breakers = counting.first_chance([u for u in units if counting.breaks(u)])
-    first = {u.number for u in breakers}
-    return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
 
 
 def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:

@@ -105,6 +105,7 @@ class RoomAndPorts:
         used = np.zeros(len(base.nodes) + 1, np.bool_)  # the last one stands for nowhere
         used[[node for _, node in pairs]] = True
         near = settled.gone[used[base.where[settled.gone]]]  # before one node after the other is looked at
+        self._near = frozenset(near.tolist())  # no other unit that is put back takes room from the demand
         for pod, node in pairs:
             self._enter(near, pod, node)
 
@@ -126,16 +127,22 @@ class RoomAndPorts:
         return self._blocking.issubset(gone) and self._is_enough(self._left)
 
     def fits(self, unit: Unit) -> bool:
-        return not self._blocking.intersection(unit.pods) and self._is_enough(self._left_with(unit))
+        return self._near.isdisjoint(unit.pods) or self._fits_near(unit, self._left_with(unit))
+
+    def _fits_near(self, unit: Unit, left: Mapping[int, Ints]) -> bool:
+        return self._blocking.isdisjoint(unit.pods) and self._is_enough(left)
 
     def _is_enough(self, left: Mapping[int, Ints]) -> bool:
         """A resource that no pod of the demand requests may stay overdrawn."""
         return not any((room[self._asked[node]] < 0).any() for node, room in left.items())
 
     def put_back(self, unit: Unit) -> bool:
-        if not self.fits(unit):
+        if self._near.isdisjoint(unit.pods):  # as of most units where a gang asks
+            return True
+        left = self._left_with(unit)
+        if not self._fits_near(unit, left):
             return False
-        self._left.update(self._left_with(unit))
+        self._left.update(left)
         return True
 
     def _left_with(self, unit: Unit) -> dict[int, Ints]:

@@ -4,7 +4,7 @@ Units are numbered: a pod that is its own unit has the number of its row, a whol
 row. So a property of all units is a column, and reading it takes no loop over pods.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import repeat
@@ -72,34 +72,23 @@ class Units:
 
     def _made(self, numbers: Ints, names: list[str]) -> list[Unit]:
         groups = self._members(numbers[numbers >= len(self.view.pods)])
-        columns = (numbers.tolist(), names, self.priority[numbers].tolist(), self.start[numbers].tolist())
-        if not groups and self.own_priority is None and self.members is None:  # as for most
-            return [
-                Unit(name, UnitKind.POD, priority, start, (number,), number)
-                for number, name, priority, start in zip(*columns, strict=True)
-            ]
-        return [
-            Unit(
-                name,
-                UnitKind(int(self.kind[number])) if number in groups else UnitKind.POD,
-                priority,
-                start,
-                tuple(groups[number]) if number in groups else (number,),
-                number,
-                *others,
-            )
-            for number, name, priority, start, others in zip(*columns, self._others(numbers), strict=True)
-        ]
+        rows = numbers.tolist()
+        kinds: Iterable[UnitKind] = repeat(UnitKind.POD, len(rows))
+        pods: Iterable[tuple[int, ...]] = zip(rows, strict=True)
+        if groups:
+            kinds = [UnitKind(int(self.kind[row])) if row in groups else UnitKind.POD for row in rows]
+            pods = [tuple(groups[row]) if row in groups else (row,) for row in rows]
+        columns = (names, kinds, self.priority[numbers].tolist(), self.start[numbers].tolist(), pods, rows)
+        # The constructor is called without a frame of Python in between: there may be tens of thousands.
+        return [*map(Unit, *columns, *self._others(numbers))]
 
-    def _others(self, numbers: Ints) -> Iterable[tuple[int | None, int, int]]:
-        """What few units have, for each of these: another priority of their own, and places by cost."""
+    def _others(self, numbers: Ints) -> Sequence[list[int | None] | list[int]]:
+        """What few units have, in columns: another priority of their own, and places by cost."""
         if self.own_priority is None and self.members is None:
-            return repeat((None, 0, 0), len(numbers))
+            return ()
         own, is_other = self.scheduling[numbers], self.scheduling[numbers] != self.priority[numbers]
         owns = [one if other else None for one, other in zip(own.tolist(), is_other.tolist(), strict=True)]
-        return zip(
-            owns, self.cheaper[numbers].tolist(), self.cheaper_to_delete[numbers].tolist(), strict=True
-        )
+        return owns, self.cheaper[numbers].tolist(), self.cheaper_to_delete[numbers].tolist()
 
     @property
     def scheduling(self) -> Ints:

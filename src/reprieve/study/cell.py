@@ -15,10 +15,10 @@ from reprieve.model.resources import milli
 from reprieve.study.arrivals import resampled, with_drawn_priorities
 from reprieve.study.generator import GeneratorOptions, generated
 from reprieve.study.job import Job
-from reprieve.study.measures import Measured, Measures
+from reprieve.study.measures import Measured, Measures, amount_of, main_resource
 from reprieve.study.simulation import EPOCH, SimulatedScheduler, Simulation
 
-_DRAINS = 2.0  # after the last arrival jobs may run on for so many times the length of the trace
+_DRAINS = 2.0  # after the last arrival jobs may run on for so many times the length of the trace, or its work
 
 
 class StudyInput(msgspec.Struct, frozen=True):
@@ -78,8 +78,17 @@ def play(content: bytes, scheduler: SimulatedScheduler, scheduler_name: str, see
     measures = Measures(given.nodes, jobs, EPOCH, (span * given.warmup, span))
     longest = max((job.duration for job in jobs), default=0.0)
     simulation = Simulation(scheduler, given.nodes, measures, scheduler_name)
-    outcome = simulation.run(jobs, span * (1 + _DRAINS) + longest)
+    drains = max(span, _busy_seconds(jobs, given.nodes)) * _DRAINS  # all may arrive at once
+    outcome = simulation.run(jobs, span + drains + longest)
     return measures.result(outcome.unfinished)
+
+
+def _busy_seconds(jobs: Sequence[Job], nodes: Sequence[Node]) -> float:
+    """For how long the work of all jobs would fill the cluster."""
+    resource = main_resource(nodes)
+    offered = sum((milli(node.status.allocatable.get(resource, 0)) or 0) / 1000 for node in nodes)
+    asked = sum(job.pods * job.duration * amount_of(job, resource) for job in jobs)
+    return asked / offered if offered else 0.0
 
 
 def fits_at_all(job: Job, nodes: Sequence[Node]) -> bool:

@@ -97,15 +97,17 @@ def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str)
         version=options.version,
         arrivals=arrivals,
         mapping=options.mapping,
-        played=tuple(_played(options)),
+        played=tuple(_played(options, max((job.arrival for job in jobs), default=0.0))),
     )
     return Study(data, head)
 
 
-def _played(options: StudyOptions) -> Iterator[str]:
+def _played(options: StudyOptions, span: float) -> Iterator[str]:
     if options.window is not None:
         begin, end = options.window
         yield f"only jobs that arrive from {begin:.15g} s to {end:.15g} s of the trace"
     if options.compress != 1:
         yield f"jobs arrive {options.compress:.15g} times as fast"
+    if not span:
+        yield "all jobs arrive at once, so that no time counts: figures an hour, work and goodput are 0"
     yield f"the first {options.warmup:.0%} of the time until the last arrival does not count"

@@ -82,6 +82,7 @@ class Simulation:
         self._answers: list[Event] = []
         self._wakes: float | None = None  # as the scheduler said when it was last called
         self._solver_free_at = EPOCH
+        self._evicted = set[str]()
         self._decisions = 0
 
     def run(self, jobs: Iterable[Job], until: float) -> SimulationEnd:
@@ -131,9 +132,10 @@ class Simulation:
 
     def _perform(self, effects: Sequence[Effect], now: float) -> None:
         self._cluster.perform(effects)
-        evicted = sum(isinstance(effect, Evict) for effect in effects)
-        if evicted:
-            self._listener.evicted(evicted, now)
+        evicted = {effect.target.uid for effect in effects if isinstance(effect, Evict)} - self._evicted
+        if evicted:  # counted once: two plans may evict the same pod
+            self._evicted |= evicted
+            self._listener.evicted(len(evicted), now)
 
     def _decide_some(self, now: float) -> bool:
         """False if no demand is due."""

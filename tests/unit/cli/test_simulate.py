@@ -157,3 +157,10 @@ def test_what_a_generated_trace_has_too_large_is_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(reprieve, [*generated, "--nodes", "cpu16x1"])
     assert done.exit_code == 1
     assert "no job is left to play" in done.output
+
+
+def test_the_report_says_that_no_time_counts(tmp_path: Path) -> None:
+    at_once = '{"arrival": 5, "duration": 50, "cpu": 2}\n' * 3
+    done = simulate(tmp_path, "--seeds", "1", "--jobs", "1", "--policy", "Upstream", trace=at_once)
+    assert done.exit_code == 0, done.output
+    assert "played: all jobs arrive at once" in (tmp_path / "study" / "report.md").read_text()

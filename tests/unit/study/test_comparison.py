@@ -204,3 +204,22 @@ class NoWorkers:
     def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
         assert not cells
         return iter(())
+
+
+def test_a_pod_that_two_plans_evict_is_counted_once() -> None:
+    """Both preemptors arrive at once, and the same pod is in the way of both."""
+    jobs = (
+        Job(name="low", arrival=0, duration=400, requests=(("cpu", "4"),), grace=5),
+        Job(name="high", arrival=100, duration=50, requests=(("cpu", "2"),), priority=9, pods=2),
+        Job(name="end", arrival=1000, duration=1),
+    )
+    content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs, warmup=0.0))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert found.evictions == 1
+
+
+def test_jobs_that_all_arrive_at_once_have_time_to_end() -> None:
+    jobs = tuple(Job(name=f"j{i}", arrival=0, duration=100, requests=(("cpu", "4"),)) for i in range(10))
+    content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.finished, found.unfinished) == (10, 0)
