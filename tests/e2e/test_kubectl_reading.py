@@ -30,6 +30,7 @@ def test_the_table_of_pods_is_kubectls_and_the_wide_one_tells_of_priority_and_gr
     kubectl.apply(pod("a"))
     kubectl("wait", "--for=condition=Ready", "pod/a", "--timeout=20s")
     head, row = kubectl("get", "pods").splitlines()
+    assert "Scheduled" in kubectl("get", "events", "--sort-by=.lastTimestamp")
     assert head.split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert row.split()[:4] == ["a", "1/1", "Running", "0"]
     wide, row = kubectl("get", "pods", "-o", "wide").splitlines()

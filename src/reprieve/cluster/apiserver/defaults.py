@@ -60,6 +60,18 @@ def _default_node(body: Json) -> None:
             part(status, field)[name] = sized(quantity)
 
 
+def _default_event(body: Json) -> None:
+    """Times that are not known are null, and not left out: clients sort by them."""
+    newer = str(body.get("apiVersion", "")).startswith("events.k8s.io/")
+    first, last = (
+        ("deprecatedFirstTimestamp", "deprecatedLastTimestamp")
+        if newer
+        else ("firstTimestamp", "lastTimestamp")
+    )
+    for field in (first, last, "eventTime"):
+        body.setdefault(field, None)
+
+
 def _default_secret(body: Json) -> None:
     """stringData is stored encoded, and overrides entries of data."""
     if not body.get("type"):
@@ -331,6 +343,7 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Namespace": _default_namespace,
     "Node": _default_node,
     "Pod": default_pod,
+    "Event": _default_event,
     "Secret": _default_secret,
     "Service": _default_service,
     "PersistentVolume": _default_volume,

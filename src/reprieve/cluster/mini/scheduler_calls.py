@@ -139,6 +139,8 @@ def announce(store: Store, effect: Announce, now: float, reporter: str = REPORTE
         "reason": effect.reason,
         "action": effect.action,
         "message": effect.note,
+        "firstTimestamp": None,
+        "lastTimestamp": None,
         "eventTime": micro_stamp(now),
         "reportingComponent": reporter,
         "reportingInstance": reporter,
