@@ -102,6 +102,15 @@ def test_too_many_preemptors_are_an_error() -> None:
 
 
 @pytest.fixture
+def _as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the modules of the source need not be compiled before."""
+    for workload in (asking, daemon, pausing, starting):
+        monkeypatch.setattr(
+            workload, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
+        )
+
+
+@pytest.fixture
 def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program for large worlds is not part of the repository."""
     monkeypatch.setattr(worlds.crowded, "maker", lambda: Path(small_world.__file__))
@@ -120,7 +129,7 @@ def test_plans_that_are_improved(second: bool) -> None:
     check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
 
 
-@pytest.mark.usefixtures("_small_world")
+@pytest.mark.usefixtures("_small_world", "_as_it_is")
 @pytest.mark.parametrize("live", [False, True], ids=["snapshot", "live"])
 def test_what_if_is_asked(live: bool) -> None:
     run = asking.measure(SOURCE, live=live, world="H1000", pods=2, millicpu=16000, nodes=20, calls=1)
@@ -157,19 +166,14 @@ def test_others(name: str) -> None:
     check(measure(), count)
 
 
-def test_the_daemon_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here its modules need not be compiled before."""
-    monkeypatch.setattr(
-        starting, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
-    )
+@pytest.mark.usefixtures("_as_it_is")
+def test_the_daemon_starts() -> None:
     check(starting.measure(SOURCE, nodes=3, pods=10, starts=1), 1)
 
 
+@pytest.mark.usefixtures("_as_it_is")
 @pytest.mark.parametrize("what", ["load", "victims", "events"])
 def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        daemon, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
-    )
     monkeypatch.setattr(daemon, "ROUNDS", 2)
     monkeypatch.setattr(daemon, "_SETTLED_SECONDS", 0.1)
     monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3), "victims": ("large", 1)})
@@ -177,10 +181,8 @@ def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> No
     check(daemon.measure(SOURCE, what, nodes=3, pods=10), 2)
 
 
+@pytest.mark.usefixtures("_as_it_is")
 def test_the_longest_step_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pausing, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
-    )
     monkeypatch.setattr(pausing, "_ROUNDS", 2)
     monkeypatch.setattr(pausing, "_SETTLED_SECONDS", 0.1)
     check(pausing.measure(SOURCE, nodes=3, pods=10, passing=2), 2)

@@ -602,15 +602,15 @@ def explore(
 
     note(beginning(victims, whole=whole, replaced=replaced), 0, 0, ("begins", ""))
     for number, before, packed in ahead:
-        scene: Scene | None = packed.scene()
-        for way in distinct_ways(scene):
+        unused = [packed.scene()]
+        for way in distinct_ways(unused[0]):
             is_sure = way[0] in SURE
             if not is_sure and before == mishaps:
                 continue
             found.steps += 1
-            used, scene = scene or packed.scene(), None
+            scene = unused.pop() if unused else packed.scene()
             try:
-                following = note(followed(used, way), before + (not is_sure), number, way)
+                following = note(followed(scene, way), before + (not is_sure), number, way)
             except Exception as error:
                 error.add_note(f"after {found.story(number)}: {way}")
                 raise

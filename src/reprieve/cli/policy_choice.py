@@ -1,18 +1,23 @@
 """Which policy does the command line name: a policy, a file with a configuration, or a search?"""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reprieve.cli.config_files import InvalidConfigFileError, config_error, document_in
 
+# What has a flag of its own, as in profiles[0].pluginConfig[0].args.disturbance[1]
+_FIELD = re.compile(r"^profiles\[0\]\.pluginConfig\[0\]\.args\.(search|budgets|disturbance)(\[\d+\])?(?=: )")
+
 if TYPE_CHECKING:
     from reprieve.assembly.inquiries import InquirySettings, PolicyChoice
+    from reprieve.config import InvalidConfigurationError
     from reprieve.inquiry.decoded_cluster import DecodedCluster
 
 
 def policy_choice(
-    policy: str, feature_gates: str, search: str = "", budgets: str = "", disturbance: str = ""
+    policy: str, feature_gates: str, search: str = "", budgets: str = "", disturbance: str | None = None
 ) -> "PolicyChoice":
     from reprieve.assembly.inquiries import POLICIES, PolicyChoice
 
@@ -22,8 +27,9 @@ def policy_choice(
     return PolicyChoice(policy, document, search, budgets, feature_gates, criteria_in(disturbance))
 
 
-def criteria_in(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",")) if text else ()
+def criteria_in(text: str | None) -> tuple[str, ...]:
+    """None: the flag is not given."""
+    return tuple(name.strip() for name in text.split(",")) if text is not None else ()
 
 
 def compared_choice(policy: str, feature_gates: str, flag: str = "--compare") -> "PolicyChoice":
@@ -49,4 +55,11 @@ def chosen_settings(choice: "PolicyChoice", cluster: "DecodedCluster") -> "Inqui
     try:
         return inquiry_settings(choice, cluster)
     except InvalidConfigurationError as error:
-        raise config_error(choice.name if choice.document is not None else None, error) from error
+        raise choice_error(choice, error) from error
+
+
+def choice_error(choice: "PolicyChoice", error: "InvalidConfigurationError") -> InvalidConfigFileError:
+    """An error names the file that has it, or else the flag."""
+    if choice.document is not None:
+        return config_error(choice.name, error)
+    return InvalidConfigFileError("\n".join(_FIELD.sub(r"--\1", str(one)) for one in error.errors))

@@ -21,9 +21,8 @@ from reprieve.cli.cluster_flags import (
     namespace_of,
     objects_in,
 )
-from reprieve.cli.config_files import config_error
 from reprieve.cli.object_names import object_name
-from reprieve.cli.policy_choice import compared_choice, criteria_in, policy_choice
+from reprieve.cli.policy_choice import choice_error, compared_choice, criteria_in, policy_choice
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
@@ -97,7 +96,6 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 )
 @click.option(
     "--disturbance",
-    default="",
     metavar="A,B,…",
     help="By which criteria a group disturbs least, the most important first; chooses LeastDisturbance.",
 )
@@ -188,7 +186,7 @@ def _answer(
     try:
         chosen = inquiry_settings(choice, known, bodies, resizes=bool(resizes))
     except InvalidConfigurationError as error:
-        raise config_error(choice.name if choice.document is not None else None, error) from error
+        raise choice_error(choice, error) from error
     question = WhatIfQuestion(
         cluster=known,
         settings=chosen.settings,

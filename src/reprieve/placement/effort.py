@@ -17,6 +17,7 @@ class Effort:
     units: int
     spent: int = 0
     fell_short: bool = False  # a search ended before it had tried everything
+    unanswered: bool = False  # a solver was asked, and there is no answer
 
     def share(self) -> "Share":
         """What the next search may spend of what is left."""
@@ -33,6 +34,7 @@ class Effort:
     def returned(self, lent: "Effort") -> None:
         self.spent += lent.spent
         self.fell_short |= lent.fell_short
+        self.unanswered |= lent.unanswered
 
 
 @dataclass(slots=True, eq=False)

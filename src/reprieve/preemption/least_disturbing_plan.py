@@ -5,9 +5,10 @@ model is searched is in ``least_disturbance``; which domains are tried is not kn
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import gt
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.units import Unit
 
+_NODES_TWICE = 1000  # of more nodes, the usual plan is not made again for a room that has grown
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
 
 
@@ -38,6 +40,7 @@ class LeastDisturbancePlanning:
     """A plan in the making. ``planning`` makes the usual plan, and realises what is found in a model."""
 
     planning: Planning
+    usual: tuple[Plan, ...] = ()  # what the usual search finds here, the best first; empty: it is to be made
 
     def plan(self, placement: Placement) -> Plan:
         """``placement``: where the demand goes without all units that may be evicted."""
@@ -45,7 +48,10 @@ class LeastDisturbancePlanning:
             return self._of_tree(placement)
         if (known := self._as_remembered(placement)) is not None:
             return known
-        return self._less_disturbing(placement, self.planning.by_ceiling(placement))
+        return self._less_disturbing(placement, self._usual_plan(placement))
+
+    def _usual_plan(self, placement: Placement) -> Plan:
+        return self.usual[0] if self.usual else self.planning.by_ceiling(placement)
 
     def _less_disturbing(self, placement: Placement, usual: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
@@ -61,7 +67,7 @@ class LeastDisturbancePlanning:
         found, model, other = self._sought(usual, rooms, effort)
         if effort.spent:  # where there is none, one record stands for all demands
             question.demand.effort.returned(effort)
-        plans = [usual] if other is None else [usual, other]
+        plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
         # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
         if not (found.proved or (found.awaited and priority_leads(rooms.order))):
             plans.append(planning.spare(placement, planning.local))
@@ -71,7 +77,7 @@ class LeastDisturbancePlanning:
         quality = quality_of(cost, usual_cost, found, model, effort.spent)
         for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
-            remembered = Remembered(*named, quality, highest, target, spent)
+            remembered = Remembered(*named, quality, highest, target, spent, self._left(reach))
             deferral.noted[planning.domain.name] = remembered
         return replace(plan, quality=quality)
 
@@ -81,6 +87,10 @@ class LeastDisturbancePlanning:
 
     def _reach(self, ceiling: float) -> Reach:
         return reach_of(self.planning.question, self.planning.takeable, self.planning.domain.nodes, ceiling)
+
+    def _left(self, reach: Reach) -> dict[str, Sequence[int]]:
+        names = self.planning.question.view.nodes.names
+        return dict(zip((names[node] for node in reach.nodes.tolist()), reach.left.tolist(), strict=True))
 
     def _prices(self, reach: Reach, others: Iterable[Unit]) -> Prices:
         """``reach``: the units whose costs may be asked. Of the others, all is known at once."""
@@ -95,10 +105,12 @@ class LeastDisturbancePlanning:
     def _as_remembered(self, placement: Placement) -> Plan | None:
         """The plan that an earlier decision made here, or a better one that a solver has found since.
 
-        None if none of them holds any more, or if it costs more now: then it is searched anew. Work that is
-        lost grows by the time between the decisions, for all plans alike, and is no reason.
+        Or one that is made anew, where there is more room than before. None if none of the earlier ones holds
+        any more, or if the best costs more now: then it is searched anew. Work that is lost grows by the time
+        between the decisions, for all plans alike, and is no reason.
         """
         planning, question, deferral = self.planning, self.planning.question, self._deferral
+        takeable = planning.takeable
         first = deferral.earlier.get(planning.domain.name)
         if first is None:
             return None
@@ -106,8 +118,8 @@ class LeastDisturbancePlanning:
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
         reach = self._reach(first.solved)
         prices = self._prices(reach, (unit for unit in planning.local if unit.name in names))
-        model = model_of(question, planning.takeable, reach, first.target, prices.of(reach.units))
-        room = room_of(model, planning.takeable.units)
+        model = model_of(question, takeable, reach, first.target, prices.of(reach.units))
+        room = room_of(model, takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
@@ -118,8 +130,12 @@ class LeastDisturbancePlanning:
         before = question.demand.effort.spent
         known = deferral.known_of(room, first, question.demand.effort)
         simple = None if known.proved else planning.spare(placement, planning.local)
-        if simple is not None and not (strict and simple.broken):
-            plans.append(simple)
+        more = [simple] if simple is not None else []
+        if _has_grown(self._left(reach), first.left):
+            more += self._made_anew(
+                placement, RoomsInReach(question, takeable, reach, first.target, prices.of)
+            )
+        plans += [one for one in more if not (strict and one.broken)]
         costs = prices.of_victims(plans)
         plan = min(plans, key=lambda one: costs.of(one.victims))
         cost = costs.of(plan.victims)
@@ -128,6 +144,18 @@ class LeastDisturbancePlanning:
         known = replace(known, proved=known.proved or known.bound == cost)
         spent = question.demand.effort.spent - max(before, first.spent)
         return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+
+    def _made_anew(self, placement: Placement, rooms: Rooms) -> Iterator[Plan]:
+        """Plans for a room that has grown: pods have left, so that perhaps fewer have to go.
+
+        In a large cluster the usual plan takes too long to be made twice.
+        """
+        model, start = begun(rooms, lambda _: None)
+        first = self._realised(start, model) if start is not None else None
+        if first is not None:
+            yield first
+        if len(self.planning.question.view.nodes) <= _NODES_TWICE:
+            yield self._usual_plan(placement)
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""
@@ -243,3 +271,8 @@ def _solution(plan: Plan, model: RoomModel) -> Solution | None:
     if model.counts_of(units) is None:
         return None
     return Solution(units, model.seats_of(plan.placement.nodes))
+
+
+def _has_grown(left: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> bool:
+    """Whether a node has more room than before, or is new."""
+    return any(node not in before or any(map(gt, have, before[node])) for node, have in left.items())

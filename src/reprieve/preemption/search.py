@@ -108,8 +108,17 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         plan = planning.spare(placement, planning.local)
         return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
     if question.disturbs_least:
-        return LeastDisturbancePlanning(planning).plan(placement)
+        usual = _usual_plans(domain, question, takeable) if len(question.demand.pods) == 1 else ()
+        return LeastDisturbancePlanning(planning, usual).plan(placement)
     return planning.by_ceiling(placement)
+
+
+def _usual_plans(domain: Domain, question: Question, takeable: Takeable) -> tuple[Plan, ...]:
+    """What the usual search finds for one pod there, the best first: it compares nodes."""
+    usual = replace(question, policy=replace(question.policy, search=SearchMode.PRIORITY_CEILING))
+    plans = _plans_that_may_win(usual, takeable)
+    here = (plan for plan in plans if domain.nodes[plan.placement.nodes[0]])
+    return tuple(replace(plan, domain=domain.name) for plan in here)
 
 
 def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:

@@ -15,7 +15,7 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
 from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
-from reprieve.preemption.plan import NoPlan, Why
+from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.binding import assume, give_up
 from reprieve.scheduler.current_context import context_of
@@ -413,8 +413,13 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         preemption=price,
-        unproved=unproved_by(context.demand.effort),
+        unproved=None if _is_proved(plan) else unproved_by(context.demand.effort),
     )
+
+
+def _is_proved(plan: Plan) -> bool:
+    """Whether no plan disturbs less: then it cannot do without its victims either."""
+    return plan.quality is not None and plan.quality.proved
 
 
 # --- the record ----------------------------------------------------------------------------------

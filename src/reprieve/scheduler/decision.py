@@ -302,6 +302,8 @@ def unproved_by(effort: Effort) -> Because | None:
     """A search that ends early may have missed a placement."""
     if not effort.fell_short:
         return None
+    if effort.unanswered:
+        return Because("NoAnswer", "not proved: no solver has answered for the cluster as it is now")
     spent = counted(effort.spent, "placement")
     return Because("EffortSpent", f"not proved: the effort of {spent} was spent")
 

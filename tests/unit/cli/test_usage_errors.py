@@ -43,6 +43,27 @@ def test_an_error_says_where_and_what_was_expected(arguments: str, sentence: str
     assert said(*arguments.split()) == f"Error: {sentence}"
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--search", "Foo"], "--search: expected one of PriorityCeiling, Upstream, LeastDisturbance"),
+        (["--disturbance", "pods"], '--disturbance: no criterion is called "pods"'),
+        (["--disturbance", "Pods,Pods"], "--disturbance: Pods is listed twice"),
+        (["--disturbance", ""], '--disturbance: no criterion is called ""'),
+        (["--disturbance", "Pods", "--search", "Upstream"], "--disturbance: has no effect unless search"),
+        (["--disturbance", "Pods", "--budgets", "Upstream"], "--budgets: expected Joint"),
+    ],
+)
+def test_a_flag_that_overrides_the_configuration_is_named(
+    tmp_path: Path, flags: list[str], sentence: str
+) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}"
+    )
+    assert said("whatif", "-f", str(pod), "--from", str(pod), *flags).startswith(f"Error: {sentence}")
+
+
 def test_every_error_of_a_file_has_a_line(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("parallelism: 0\n")

@@ -139,6 +139,16 @@ def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
     assert cluster.stage.scheduler.next_time() == PATIENCE
     cluster.stage.after(PATIENCE)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
+    unproved = cluster.stage.decisions[-1].unproved
+    assert unproved is not None and unproved.code == "NoAnswer", "and not that an effort was spent"
+
+
+def test_a_plan_that_its_bound_proves_is_not_said_to_be_unproved() -> None:
+    cluster = begun(replace(POLICY, disturbance=(Disturbance.PODS_STOPPED,)))
+    cluster.gone("w1-0", "w1-1", "w1-2").stage.after(PATIENCE)
+    decision = cluster.stage.decisions[-1]
+    assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, {"w0", "w2"})
+    assert quality(cluster).proved and decision.unproved is None
 
 
 def test_an_answer_that_comes_late_is_ignored() -> None:

@@ -46,7 +46,7 @@ class Deferral:
         if answer is None:
             self.asked[fingerprint] = room.task(start)
             self.rooms.append((fingerprint, max((item.priority for item in model.items), default=-math.inf)))
-            effort.fell_short = True  # of this room nothing is proved
+            effort.fell_short = effort.unanswered = True  # of this room nothing is proved
             return Improved(self._best(room, start), awaited=True)
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
@@ -58,7 +58,7 @@ class Deferral:
         answer = next((one for one in self.answers if one.model == room.fingerprint), None)
         effort.spent = max(effort.spent, first.spent)
         if answer is None:
-            effort.fell_short = True
+            effort.fell_short = effort.unanswered = True
             return Improved(None, bound_of(room.model))
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short

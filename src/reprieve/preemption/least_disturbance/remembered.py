@@ -4,6 +4,7 @@ The next decision checks the first plan and the answers of the solver in the clu
 change with every event, so nothing here refers to rows.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reprieve.preemption.plan import Quality
@@ -21,6 +22,7 @@ class Remembered:
     solved: float  # the priority up to which units were in the room that the solver was handed
     target: int  # how many members must get room
     spent: int  # effort, before the room was searched
+    left: Mapping[str, Sequence[int]]  # by node, what was left of each resource that members request
 
     @property
     def cost(self) -> tuple[float, ...]:
