@@ -6,6 +6,7 @@ average node that the pod requests.
 """
 
 import math
+import re
 from datetime import datetime
 
 import numpy as np
@@ -15,6 +16,8 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Units
 
 CHECKPOINT = "reprieve.dev/last-checkpoint"
+# RFC 3339, as Kubernetes writes times. Python alone also reads weeks, and dates without separators.
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _SHOWN = 40  # characters of a value that is ignored
 
 
@@ -71,9 +74,10 @@ def checkpoint_fault(text: str, start: float, now: float) -> str:
 
 
 def _saved_at(text: str) -> float | None:
+    if not _WRITTEN.fullmatch(text):
+        return None
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.timestamp() if moment.tzinfo is not None else None
+        return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         return None
 

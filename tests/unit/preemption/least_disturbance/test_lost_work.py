@@ -43,7 +43,14 @@ def test_no_more_than_the_cap() -> None:
     assert lost("p", a_node("n1", cpu="4"), whole, cap=60) == 60
 
 
-@pytest.mark.parametrize("at", ["1970-01-02T00:00:00Z", "1970-01-01T02:45:00", "noon", ""])
+@pytest.mark.parametrize(
+    "at",
+    [
+        *("1970-01-02T00:00:00Z", "1970-01-01T02:45:00", "noon", ""),
+        *("1970-W01-4T02:45:00Z", "1970-01-01X02:45:00Z", "19700101T024500Z", "1970-01-01T0٢:45:00Z"),
+        *("1970-01-01T02:45:00Z ", "1970-13-01T02:45:00Z", "1970-01-01T02:45:00+99:00"),
+    ],
+)
 def test_what_cannot_be_right_counts_nothing(at: str) -> None:
     assert lost("p", a_node("n1"), saved(a_pod("p", on="n1"), at)) == 0
 
