@@ -8,10 +8,10 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
-from reprieve.preemption.plan import NoPlan, Plan
+from reprieve.preemption.plan import NoPlan, Plan, Quality
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.question import Question
-from reprieve.preemption.search import candidates
+from reprieve.preemption.search import candidates, measured
 from tests.reference.searching import best
 
 USUAL_EFFORT = 10_000
@@ -40,6 +40,13 @@ def plan_by(
     question = Question(demand, view, found.survey, policy=policy)
     plans = candidates(question, now=0)
     return plans if isinstance(plans, NoPlan) else best(question, plans)
+
+
+def cost_by(policy: Policy, view: Snapshot, demand: Demand, plan: Plan) -> Quality:
+    """What a plan costs, whatever search has made it, by the order of a policy."""
+    found = place_together(demand, view)
+    assert not isinstance(found, Placement)
+    return measured(Question(demand, view, found.survey, policy=policy), plan, now=0)
 
 
 def victims_of(view: Snapshot, plan: Plan) -> list[str]:

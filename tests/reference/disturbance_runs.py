@@ -24,13 +24,22 @@ from benchmarks.worlds.crowded import crowded, is_newcomer
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
+from reprieve.placement.demand import Demand
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import REPRIEVE, Policy
 from reprieve.preemption.units import UnitKind
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
-from tests.reference.disturbance_plans import SEARCHES, USUAL_EFFORT, USUAL_ORDER, by, plan_by, victims_of
+from tests.reference.disturbance_plans import (
+    SEARCHES,
+    USUAL_EFFORT,
+    USUAL_ORDER,
+    by,
+    cost_by,
+    plan_by,
+    victims_of,
+)
 from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
 
 Cost = tuple[float, ...]
@@ -106,7 +115,10 @@ class Measured:
 
 
 def measured(
-    world: str, objects: Sequence[Json], members: Sequence[Json], cost: Callable[[Snapshot, Plan], Cost]
+    world: str,
+    objects: Sequence[Json],
+    members: Sequence[Json],
+    cost: Callable[[Snapshot, Demand, Plan], Cost],
 ) -> Measured:
     """With ten times the effort only where the usual effort proves nothing."""
     view = build([decoded(thing) for thing in (*objects, *members)]).snapshot
@@ -120,7 +132,7 @@ def measured(
         start = time.process_time()
         plan = plan_by(search.with_order, view, demand, search.effort)
         seconds = time.process_time() - start
-        found[name] = _found(plan, cost(view, plan), seconds) if isinstance(plan, Plan) else None
+        found[name] = _found(plan, cost(view, demand, plan), seconds) if isinstance(plan, Plan) else None
     return Measured(world, found)
 
 
@@ -134,8 +146,11 @@ def _found(plan: Plan, cost: Cost, seconds: float) -> Found:
     return Found(pods, groups, seconds, cost, bound, quality.proved, quality.effort)
 
 
-def _own_cost(_: Snapshot, plan: Plan) -> Cost:
-    return tuple(finite(value) for _, value in plan.quality.cost) if plan.quality is not None else ()
+def _own_cost(view: Snapshot, demand: Demand, plan: Plan) -> Cost:
+    quality = plan.quality
+    if quality is None:
+        quality = cost_by(by(USUAL_ORDER), view, demand, plan)
+    return tuple(finite(value) for _, value in quality.cost)
 
 
 def rooms(seeds: range, nodes: int, members: int) -> Iterator[Measured]:
@@ -148,7 +163,7 @@ def rooms(seeds: range, nodes: int, members: int) -> Iterator[Measured]:
         yield one
 
 
-def _independent_cost(world: World, view: Snapshot, plan: Plan) -> Cost:
+def _independent_cost(world: World, view: Snapshot, _: Demand, plan: Plan) -> Cost:
     return cost_of(world, victims_of(view, plan), USUAL_ORDER)
 
 
