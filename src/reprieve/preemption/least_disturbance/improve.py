@@ -111,10 +111,10 @@ class _Solver:
         is_feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         values = list(solver.getSolution().col_value) if is_feasible else start
         if values is None:
-            return _Stage(bound=_whole(info.mip_dual_bound))
+            return _Stage(bound=_bound(objective, info.mip_dual_bound))
         value = self._value(objective, values)
         is_best = status == highspy.HighsModelStatus.kOptimal
-        return _Stage(value, value if is_best else _whole(info.mip_dual_bound), values)
+        return _Stage(value, value if is_best else _bound(objective, info.mip_dual_bound), values)
 
     def _lp(self, highspy: Any, objective: dict[int, int]) -> Any:
         program, lp = self.program, highspy.HighsLp()
@@ -156,9 +156,13 @@ _OPTIONS: dict[str, object] = {
 }
 
 
-def _whole(bound: float) -> float:
-    """All prices are whole numbers, so the next one is a bound too."""
-    return math.ceil(bound - 1e-6) if math.isfinite(bound) else bound
+def _bound(objective: dict[int, int], dual: float) -> float:
+    """All prices are whole numbers, so the next one is a bound too.
+
+    A solver that is stopped early has none yet.
+    """
+    bound = math.ceil(dual - 1e-6) if math.isfinite(dual) else dual
+    return max(bound, 0) if all(price >= 0 for price in objective.values()) else bound
 
 
 @dataclass(slots=True, eq=False)

@@ -127,6 +127,12 @@ def test_the_same_effort_has_the_same_result() -> None:
     assert efforts[0].spent == efforts[1].spent <= 60
 
 
+def test_a_criterion_that_the_solver_has_only_begun_has_a_bound() -> None:
+    items = [an_item([i], {i % 5: 1 + i % 3, (i * 3 + 1) % 5: 2}, i % 2, pods=2 + i % 4) for i in range(40)]
+    found = solved(a_room([0] * 5, items, needs=[4], members=[9]), effort=8)
+    assert (found.bound, found.proved) == ((0, 0, 22, 0), False)
+
+
 def test_without_effort_there_is_a_bound_all_the_same() -> None:
     """Two groups of three pods would do; half of each is all that one node can be sure of."""
     items = [an_item([1], {0: 2, 1: 2}, pods=3), an_item([2], {1: 2, 2: 2}, pods=3)]
