@@ -121,7 +121,7 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         (("pod/w", "--set-priority", "x"), 1, "--set-priority: there is no PriorityClass with the name x"),
         (("pod/w", "--policy", "x"), 2, '--policy: expected one of Reprieve, Upstream, or a file, got "x"'),
         (("pod/w", "--compare", "x"), 2, "--compare: expected one of Reprieve, Upstream, PriorityCeiling, "),
-        (("pod/w", "--search", "x"), 2, "args.search: expected one of PriorityCeiling, "),
+        (("pod/w", "--search", "x"), 2, "--search: expected one of PriorityCeiling, "),
         (("pod/w", "--feature-gates", "X=true"), 2, "feature gate X: unknown"),
         (("pod/w", "-o", "xml"), 2, 'expected one of text, json, yaml, markdown, got "xml"'),
     ],
