@@ -278,7 +278,7 @@ class State:
 
     def unreported(self, effect: Effect, now: float) -> None:
         """A write failed, or its outcome is unknown: what it said counts as not said."""
-        self.reporter.forget(effect.target)
+        self.reporter.unreported(effect)
         if is_of_all_pods(effect):
             self.refused_reports.refused((effect.target.namespace, effect.target.name), now)
 

@@ -27,13 +27,29 @@ class StatusReporter:
         self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
-        """The last report did not arrive, or does not hold any more."""
+        """The last reports do not hold any more."""
         self._reported.pop(target, None)
         self._without_event.discard(target)
         self._diverging.pop(target, None)
         self._incomplete.pop(target, None)
         self._runs.pop(target, None)
         self._growths.pop(target, None)
+
+    def unreported(self, effect: Effect) -> None:
+        """What a write said counts as not said; other writes about the object may still arrive."""
+        target = effect.target
+        match effect:
+            case SetCondition(type=condition) if condition == _DIVERGES:
+                self._diverging.pop(target, None)
+            case SetCondition(type=condition) if condition == _INCOMPLETE:
+                self._incomplete.pop(target, None)
+            case SetCondition(type=condition) if condition == RUN_STARTED:
+                self._runs.pop(target, None)
+            case SetCondition(type=condition) if condition == _GROWN:
+                self._growths.pop(target, None)
+            case _:
+                self._reported.pop(target, None)
+                self._without_event.discard(target)
 
     def has_reported(self, target: Target, text: str) -> bool:
         """Whether there would be nothing new to report: neither in its condition nor as an event."""

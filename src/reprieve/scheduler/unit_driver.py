@@ -178,6 +178,8 @@ def _named(state: State, key: GroupKey, *, again: bool = False) -> Iterator[Effe
     if refused:
         names = listed([one.pod.name for one in refused], _named_at_most(refused))
         text = f"the eviction of {names} is refused, and tried again: {refused[0].error}"
+    elif again:
+        return  # refused, if not for good: what the group says of earlier refusals is not withdrawn
     yield from state.reporter.preemption_incomplete(group, text, again=again)
 
 

@@ -161,6 +161,18 @@ def test_what_did_not_arrive_is_said_again_with_the_next_change() -> None:
     assert conditions(stage.take(), DIVERGES) == [("True", "pod g-0 has priority 3, the group 9")]
 
 
+def test_a_write_that_fails_says_nothing_of_others_about_the_same_group() -> None:
+    """They may still be on their way, and the group still shows what was before them."""
+    reporter, group = StatusReporter(), a_group("g")
+    first = [*reporter.preemption_incomplete(group, "t1 stays", again=False)]
+    assert len(first) == 2
+    waits = SetCondition(first[0].target, SCHEDULED, "False", "Unschedulable", "no room")
+    reporter.unreported(waits)
+    assert [*reporter.preemption_incomplete(group, "t1 stays", again=False)] == []
+    reporter.unreported(first[0])
+    assert [*reporter.preemption_incomplete(group, "t1 stays", again=False)] == first
+
+
 def test_a_gang_that_waits_for_its_pods_is_told_once() -> None:
     stage = preempting(a_node("n1"), a_group("g", 9, 3))
     stage.see(a_member("g-0", priority=9)).after(4).see(a_member("g-1", priority=9))

@@ -219,6 +219,21 @@ def test_an_eviction_that_is_refused_for_good_is_named_on_the_group() -> None:
     assert cluster.conditions("train", "PodGroup")["PreemptionIncomplete"] == "False"
 
 
+def test_a_new_leader_does_not_withdraw_at_the_first_refusal_what_the_group_says() -> None:
+    cluster = a_plan(stage=Stage.EVICTING).fails(Evict, "t1").does(Evict).drained()
+    cluster.stage.after(1.0)
+    cluster.fails(Evict).does()
+    assert cluster.conditions("train", "PodGroup")["PreemptionIncomplete"] == "True"
+    cluster = cluster.restarted()
+    while not cluster.wanted(Evict):
+        cluster.does()
+    cluster.fails(Evict)
+    said = [
+        e for e in cluster.stage.wanted if isinstance(e, SetCondition) and e.type == "PreemptionIncomplete"
+    ]
+    assert [e for e in said if e.status == "False"] == []
+
+
 def test_every_refused_eviction_is_named_on_the_group() -> None:
     others = [member(i, on="n2") for i in range(2, 30)]
     cluster = a_plan(*others, stage=Stage.EVICTING).fails(Evict)
