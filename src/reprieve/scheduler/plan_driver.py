@@ -69,7 +69,7 @@ def _step(state: State, key: DemandKey, before: Handover, step: Step, now: float
             effects = (*effects, *eviction_counting.chain_continued(state, key, handover, now))
             state.plan_log.grew(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
-                unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods)
+                unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods, now)
             group_marks.opened(state, _texts(handover, {group for _, group in look.groups}))
     state.plans.keep(key, handover)
     state.plan_log.went_on(key, handover, now)
@@ -104,7 +104,7 @@ def went_wrong(state: State, effect: Effect, error: str, now: float) -> Iterator
     if isinstance(effect, Evict):
         stays(state, effect.target)
         state.preemption_backoff.refused(effect.target, now)
-        state.plan_log.refused(effect.target, key)
+        state.plan_log.refused(effect.target, key, state.plans.waiting_for_answer(effect))
         eviction_counting.not_evicted(state, effect.target, now)
     yield from unit_driver.refused(state, effect, error, now)
     if key is not None:

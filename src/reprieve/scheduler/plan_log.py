@@ -118,8 +118,14 @@ class PlanLog:
         self._records.append(ChainContinued(*_head(self._plans[key][-1], now), depth))
 
     def grew(self, key: DemandKey, units: Iterable[Collection[Target]], nodes: Mapping[Target, str]) -> None:
-        """Units are about to be evicted as they are now: pods may have joined them."""
-        self._plans[key][-1].rooms.update(_rooms(units, nodes))
+        """Units are about to be evicted as they are now: pods may have joined them, and left them.
+
+        Where a pod has left, which may be the victim of another plan, the unit's room is there all the same.
+        """
+        rooms = self._plans[key][-1].rooms
+        for pods in units:
+            known = (rooms[pod] for pod in pods if pod in rooms)
+            rooms.update(dict.fromkeys(pods, frozenset(nodes[pod] for pod in pods).union(*known)))
 
     def unsent(self, victim: Target) -> None:
         """An eviction of this step is not sent after all: a verdict that was reached meanwhile is void."""
@@ -131,13 +137,19 @@ class PlanLog:
         amended = (_without(record, found[1].decision, victim) for record in self._records)
         self._records = [record for record in amended if record is not None]
 
-    def refused(self, victim: Target, key: DemandKey | None) -> None:
-        """An eviction was refused; without a key, it was for a plan that has ended."""
-        sent = ((of, plan) for of, plans in self._plans.items() for plan in plans if victim in plan.evicted)
-        meant = ((of, plan) for of, plan in sent if (not plan.is_open if key is None else of == key))
-        found = next(meant, None)
-        if found is not None:
-            self._not_evicted(*found, victim)
+    def refused(self, victim: Target, key: DemandKey | None, waiting: Collection[DemandKey]) -> None:
+        """An eviction was refused. ``waiting``: other demands whose plans wait for the same call.
+
+        Without a key it was for a plan that has ended, or that goes on because the victim is gone anyway.
+        """
+        sent = [(of, plan) for of, plans in self._plans.items() for plan in plans if victim in plan.evicted]
+        if key is not None:
+            meant = [(of, plan) for of, plan in sent if of == key]
+        else:
+            ended = [(of, plan) for of, plan in sent if not plan.is_open]
+            meant = ended or [(of, plan) for of, plan in sent if of not in waiting]
+        for of, plan in meant[:1]:
+            self._not_evicted(of, plan, victim)
 
     def _not_evicted(self, key: DemandKey, plan: _Plan, victim: Target) -> None:
         plan.evicted.pop(victim, None)

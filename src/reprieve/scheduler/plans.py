@@ -127,6 +127,10 @@ class Plans:
         self._victims.forget(effect)
         return True
 
+    def waiting_for_answer(self, effect: Effect) -> Collection[DemandKey]:
+        """Demands whose plans wait for the answer to this call."""
+        return self._by_call.under(effect)
+
     def expects(self, effect: Effect) -> bool:
         """Whether an answer to this call is counted on, by a plan or as a stray one."""
         return self._victims.is_stray(effect) or effect in self._by_call

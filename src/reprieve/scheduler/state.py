@@ -202,6 +202,8 @@ class State:
 
     def is_past(self, one: UnitPod, now: float) -> bool:
         """Whether a pod that is shown with a node only now got it after this pod of its unit was deleted."""
+        if one.is_refused_for_good:
+            return now - one.begun >= BEHIND_SECONDS
         terminating = self.ledger.terminating
         may_be_behind = not terminating.has_lasted(one.pod, BEHIND_SECONDS, now)
         return self.is_over(one) and not (terminating.is_stuck(one.pod) and may_be_behind)

@@ -34,12 +34,12 @@ from reprieve.scheduler.targets import group_target, pod_target
 _LONGEST_NAMES = 900  # characters, with the error: the note of an event may have 1,024 with all other words
 
 
-def begin(state: State, unit: str, text: str, pods: tuple[Target, ...]) -> None:
+def begin(state: State, unit: str, text: str, pods: tuple[Target, ...], now: float) -> None:
     """The deletes of all its pods are sent. ``text``: of their marks."""
     known = (state.world.pod((pod.namespace, pod.name)) for pod in pods)
     groups = ((pod, group_key(one.pod)) for pod, one in zip(pods, known, strict=True) if one is not None)
     state.ledger.unit_evictions.begin(
-        UnitPod(pod, unit, group, text) for pod, group in groups if group is not None
+        UnitPod(pod, unit, group, text, now) for pod, group in groups if group is not None
     )
 
 
@@ -144,8 +144,8 @@ def joins(state: State, pod: Pod, now: float) -> Iterator[Effect]:
     is_too_late = state.is_over if target in state.ledger.assumed else partial(state.is_past, now=now)
     if unit is None or group is None or not units.admits(unit, is_too_late):
         return
-    text = next(units.left(unit)).mark
-    one = UnitPod(target, unit, group, text)
+    first = next(units.left(unit))
+    one = UnitPod(target, unit, group, first.mark, first.begun)
     units.join(one)
     yield from _marked(state, one)
 
@@ -253,9 +253,9 @@ def _taken_over(
     state: State, unit: str, text: str, members: list[tuple[Pod, GroupKey]], now: float
 ) -> Iterator[Effect]:
     units = state.ledger.unit_evictions
-    units.begin(UnitPod(pod_target(pod), unit, key, text) for pod, key in members if shown_mark(pod))
+    units.begin(UnitPod(pod_target(pod), unit, key, text, now) for pod, key in members if shown_mark(pod))
     for pod, key in members:
-        one = units.of(pod_target(pod)) or UnitPod(pod_target(pod), unit, key, text)
+        one = units.of(pod_target(pod)) or UnitPod(pod_target(pod), unit, key, text, now)
         if not shown_mark(pod) and _may_go(state, pod):
             units.join(one)
             yield from _marked(state, one)

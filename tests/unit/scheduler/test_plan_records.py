@@ -244,6 +244,17 @@ def test_an_eviction_that_is_refused_after_its_plan_has_ended_is_none() -> None:
     assert remembered(cluster.fails(Evict)) == []
 
 
+def test_an_eviction_that_is_refused_when_its_victim_is_gone_anyway_is_none() -> None:
+    """Another client deleted the pod; the plan goes on, with the other victim."""
+    halves = [a_pod(name, cpu="2", on="n1") for name in ("old", "older")]
+    cluster = until(served(NODE, *halves, a_pod("new", cpu="4", priority=9)), Stage.EVICTING)
+    evicts = cluster.take(Evict)
+    cluster.gone("old")
+    cluster.stage.wanted = list(evicts)
+    assert remembered(cluster.fails(Evict, "old")) == ["older"]
+    assert reasons(cluster) == []
+
+
 def test_an_eviction_that_is_not_sent_after_all_is_none() -> None:
     """The preemptor is gone in the step in which its victim would have been evicted."""
     cluster = until(a_plan(), Stage.MARKING)
@@ -266,6 +277,23 @@ def test_a_unit_is_used_as_a_whole() -> None:
         a_pod("new", cpu="4", priority=9),
     )
     assert verdicts(cluster.comes_true()) == (["t0", "t1"], [])
+
+
+def test_a_unit_of_which_a_pod_has_left_is_used_as_a_whole() -> None:
+    """t0 is gone before the others are evicted; the preemptor goes where it ran."""
+    cluster = served(
+        *(a_node(f"n{i}") for i in range(3)),
+        a_group("train", 1, 3, disruptedWhole=True),
+        a_member("t0", "train", cpu="2", priority=1, on="n0"),
+        a_member("t1", "train", cpu="2", priority=1, on="n1"),
+        a_member("t2", "train", cpu="2", priority=1, on="n2"),
+        *(a_pod(f"fixed-{i}", cpu="2", priority=50, on=f"n{i}") for i in (1, 2)),
+        a_pod("old", cpu="2", priority=2, on="n0"),
+        a_pod("new", cpu="4", priority=9),
+    )
+    cluster = until(cluster, Stage.MARKING).gone("t0")
+    assert cluster.comes_true().places()["new"] == "n0"
+    assert verdicts(cluster) == (["old", "t1", "t2"], [])
 
 
 def test_a_gang_that_needs_one_of_two_rooms() -> None:

@@ -83,7 +83,7 @@ def forget_budgets(state: State) -> None:
 
 
 def spoil_units(state: State) -> None:
-    state.ledger.unit_evictions.begin([UnitPod(target(OLD), "g", ("default", "g"), "")])
+    state.ledger.unit_evictions.begin([UnitPod(target(OLD), "g", ("default", "g"), "", 0.0)])
     state.ledger.unit_evictions._groups.remove(("default", "g"), target(OLD))
 
 

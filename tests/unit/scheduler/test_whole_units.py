@@ -162,6 +162,21 @@ def test_a_member_that_a_watch_shows_late_goes_too_though_a_victim_counts_as_stu
     assert cluster.does(SetCondition).wanted(Evict) == ["t2"]
 
 
+@pytest.mark.parametrize(("seconds", "goes"), [(20.0, ["t2"]), (70.0, [])])
+def test_a_member_that_a_watch_shows_late_goes_too_though_a_delete_is_refused_for_good(
+    seconds: float, goes: list[str]
+) -> None:
+    """After a minute it is a new start."""
+    cluster = a_plan(stage=Stage.EVICTING).gone("t1").fails(Evict, "t0")
+    cluster.stage.after(1.0)
+    cluster.fails(Evict, "t0")
+    cluster.stage.now = -1000.0  # the clock is put back
+    cluster.stage.happens()
+    cluster.stage.after(seconds)
+    cluster.take(Evict)  # t0 may be due again
+    assert cluster.show(member(2, on="n3")).does(SetCondition).wanted(Evict) == goes
+
+
 def test_members_that_start_because_a_victim_is_stuck_are_left_alone() -> None:
     """Whether they are placed by this scheduler, or by another client when all that was there is shown."""
     cluster = a_plan(stage=Stage.DRAINING, stuck_victim_seconds=15.0).show(member(2))

@@ -7,9 +7,9 @@ was refused and is due again.
 Pods that turn out to have a node while the unit is being evicted are taken in as well. The watch shows pods
 in the order of their changes, so one that had its node before the first delete is seen before the last of the
 pods that were deleted then is seen to be gone. A watch may be behind for longer than the scheduler waits for
-a victim: a pod that is stuck ends the time in which others may join only after ``BEHIND_SECONDS``. Late pods
-do not prolong that time, so that a controller that places its replacements itself cannot keep the eviction
-going for ever.
+a victim, or until a delete is refused for good: such a pod ends the time in which others may join only after
+``BEHIND_SECONDS``. Late pods do not prolong that time, so that a controller that places its replacements
+itself cannot keep the eviction going for ever.
 
 Whether a pod is stuck, or its node gone, is not known here, and neither are plans.
 """
@@ -41,6 +41,7 @@ class UnitPod:
     unit: str  # the name of the group that is evicted whole, with its kind
     group: GroupKey  # its own, which may be inside that one
     mark: str  # the text of its mark
+    begun: float  # when its unit was begun to be evicted, or taken over
     state: DeleteState = DeleteState.SENT
     late: bool = False  # it joined after the first delete
     refusals: int = 0
@@ -151,6 +152,8 @@ class UnitEvictions:
     def shift(self, seconds: float) -> None:
         """The clock was put back."""
         self._due = {pod: at + seconds for pod, at in self._due.items()}
+        for pod, one in self._pods.items():
+            self._pods[pod] = replace(one, begun=one.begun + seconds)
 
     def _keep(self, one: UnitPod) -> None:
         self._due.pop(one.pod, None)
