@@ -65,7 +65,8 @@ class LeastDisturbancePlanning:
         # Other domains are searched after this one.
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
         found, model, other = self._sought(usual, rooms, effort)
-        if effort.spent:  # where there is none, one record stands for all demands
+        if question.demand.effort.units:  # where there is none, one record stands for all demands
+            # Also if nothing was spent: that a solver has not answered costs nothing.
             question.demand.effort.returned(effort)
         plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
         # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.

@@ -365,7 +365,8 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
     for pod, node in decision.places if requester.nominates else ():
         state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
     until = decision.at + deferral.patience
-    improving = Improving(decision.id, until, decision.places, decision.preemption, deferral.noted)
+    first = decision.places, decision.preemption, decision.unproved
+    improving = Improving(decision.id, until, *first, deferral.noted)
     state.improvements.begin(requester.key, improving)
     state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
     request = ImprovePlan(
@@ -386,7 +387,7 @@ def _goes_on_improving(
     state.queue.wait(requester.key, helps, now)
     state.queue.expect(requester.key, NO_CHANGES, improving.until, now)
     decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
-    return Decided(replace(decision, preemption=improving.price), ())
+    return Decided(replace(decision, preemption=improving.price, unproved=improving.unproved), ())
 
 
 # --- and room is made ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
 from reprieve.preemption.least_disturbance.remembered import Remembered
-from reprieve.scheduler.decision import Preemption
+from reprieve.scheduler.decision import Because, Preemption
 from reprieve.scheduler.demand_key import DemandKey
 
 
@@ -22,6 +22,7 @@ class Improving:
     until: float
     places: tuple[tuple[Target, str], ...]  # where room is reserved
     price: Preemption | None  # of the first plan; None if there is none
+    unproved: Because | None  # why there may be a plan with fewer victims
     plans: Mapping[str, Remembered]  # by domain, for the decision that follows
     found: tuple[Improvement, ...] | None = None
 

@@ -8,6 +8,7 @@ import pytest
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Improvement, PlanImproved
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.domain_plan import Planning
@@ -132,6 +133,7 @@ def test_without_effort_no_solver_is_asked() -> None:
     profiles = {SCHEDULER_NAME: replace(DEFAULT_PROFILE, planning_effort=0)}
     cluster = served(*world(), *gang(), settings=Settings(profiles, policies={SCHEDULER_NAME: POLICY}))
     assert (outcomes(cluster), cluster.stage.asked) == ([Outcome.PREEMPTS], [])
+    assert cluster.stage.decisions[0].unproved is None
 
 
 def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
@@ -141,6 +143,18 @@ def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
     unproved = cluster.stage.decisions[-1].unproved
     assert unproved is not None and unproved.code == "NoAnswer", "and not that an effort was spent"
+
+
+def test_a_plan_that_is_searched_anew_says_that_no_solver_has_answered() -> None:
+    """To ask spends no effort, and is no proof."""
+    cluster = begun()
+    cluster.gone(reserved(cluster)["g-0"], kind="Node")
+    cluster.stage.after(PATIENCE)
+    assert outcomes(cluster) == [Outcome.IMPROVING, Outcome.IMPROVING, Outcome.PREEMPTS]
+    assert not quality(cluster).proved
+    said = [decision.unproved.code for decision in cluster.stage.decisions if decision.unproved is not None]
+    assert said == ["NoAnswer"] * 3
+    assert (NO_EFFORT.spent, NO_EFFORT.fell_short, NO_EFFORT.unanswered) == (0, False, False)
 
 
 def test_a_plan_that_its_bound_proves_is_not_said_to_be_unproved() -> None:
