@@ -64,15 +64,33 @@ class GroupsByParent:
         """The groups that name it as their parent."""
         return self._inside.get(composite, {}).values()
 
-    def beneath(self, composite: GroupKey) -> list[GroupKey]:
-        """The PodGroups inside a composite group, as deep as a tree may be; those of longer chains are in no
-        tree, and a chain may be of any length."""
+    def beneath(self, composite: GroupKey) -> tuple[list[GroupKey], set[GroupKey]]:
+        """The PodGroups inside a composite group, as deep as a tree may be; and the composite groups at the
+        depth where a tree ends. PodGroups inside those are in no tree, and a chain may be of any length."""
         level, found = {composite}, set[GroupKey]()
         for _ in range(DEEPEST - 1):
-            inside = [group for key in level for group in self.children(key)]
-            found |= {key_of(group) for group in inside if isinstance(group, PodGroup)}
-            level = {key_of(group) for group in inside if isinstance(group, CompositePodGroup)}
+            inside, level = self._inside_of(level)
+            found |= inside
+        return sorted(found), level
+
+    def at_any_depth(self, composites: Iterable[GroupKey]) -> list[GroupKey]:
+        """The PodGroups inside any of these, however deep. Each group is looked at once."""
+        level, found = set(composites), set[GroupKey]()
+        seen = set[GroupKey]()
+        while level:
+            seen |= level
+            inside, further = self._inside_of(level)
+            found |= inside
+            level = further - seen
         return sorted(found)
+
+    def _inside_of(self, composites: Iterable[GroupKey]) -> tuple[set[GroupKey], set[GroupKey]]:
+        """The PodGroups, and the composite groups, that are directly inside these."""
+        inside = [group for key in composites for group in self.children(key)]
+        return (
+            {key_of(group) for group in inside if isinstance(group, PodGroup)},
+            {key_of(group) for group in inside if isinstance(group, CompositePodGroup)},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +176,7 @@ class Groups:
 
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
         """The PodGroups inside a composite group, whether or not that one is known."""
-        return self._by_parent().beneath(composite)
+        return self._by_parent().beneath(composite)[0]
 
     def unit(self, key: GroupKey | None) -> tuple[str, Group] | None:
         """The outermost group that can only be evicted as a whole."""

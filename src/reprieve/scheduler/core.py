@@ -102,6 +102,7 @@ class Scheduler:
         for event in events:
             if not (state.set_aside and state.set_aside.holds(event)):
                 self._attempt(event, effects, now)
+        effects.extend(enqueueing.too_deep_changed(state, now))
         effects.extend(self._enqueue_groups(now))
         effects.extend(binding.overdue(state, now))
         effects.extend(plan_driver.never_left(state, now))

@@ -262,6 +262,20 @@ def tree_changed(state: State, namespace: str, name: str, now: float) -> Iterato
     yield from _groups_changed(state, inside, now)
 
 
+def too_deep_changed(state: State, now: float) -> Iterator[Effect]:
+    """The same for groups that are too deep for a tree: the outermost group says what they are as victims.
+
+    Once when all events of the step are seen, since a chain of groups may be long. Before all objects were
+    seen, no demand waits for it.
+    """
+    if not state.synced:
+        return
+    inside, changes = state.world.too_deep_changed()
+    state.wake(changes, now)
+    state.regrouped.update(inside)
+    yield from _groups_changed(state, inside, now)
+
+
 def regroup(state: State, pod: Pod, now: float, *, changed: bool = False) -> Iterator[Effect]:
     """What became of a pod that does not wait may matter to pods of its group that do."""
     if group_key(pod) is None:

@@ -18,6 +18,8 @@ class GroupMirror:
         self._policies: dict[str, str] = {}
         self._members: dict[GroupKey, set[PodKey]] = {}
         self._by_parent = GroupsByParent()  # kept up to date: a list of groups is a change for each of them
+        # Composite groups so far inside one that has changed that PodGroups in them are in no tree with it.
+        self._below_changes: set[GroupKey] = set()
         self._tree: Groups | None = None
 
     def tree(self) -> Groups:
@@ -27,7 +29,16 @@ class GroupMirror:
 
     def beneath(self, composite: GroupKey) -> list[GroupKey]:
         """The PodGroups inside a composite group, whether or not that one is known."""
-        return self._by_parent.beneath(composite)
+        return self._by_parent.beneath(composite)[0]
+
+    def take_too_deep(self) -> list[GroupKey]:
+        """The PodGroups, since this was last asked, that are too deep inside a group that has changed.
+
+        As victims they have the priority of the outermost group, at any depth. A chain may be of any length,
+        and all groups of it may change: it is followed down once for all of these changes.
+        """
+        composites, self._below_changes = self._below_changes, set()
+        return self._by_parent.at_any_depth(composites)
 
     def group(self, key: GroupKey) -> PodGroup | None:
         return self._pod_groups.get(key)
@@ -68,7 +79,7 @@ class GroupMirror:
     # --- what is shown ---
 
     def see(self, thing: KubernetesObject) -> list[GroupKey]:
-        """The groups of pods of which something new is said."""
+        """The groups of pods of which something new is said; for those too deep, see ``take_too_deep``."""
         key = (thing.metadata.namespace, thing.metadata.name)
         old: Group | None = None
         match thing:
@@ -116,7 +127,11 @@ class GroupMirror:
         return (*self._pod_groups.values(), *self._composites.values())
 
     def _inside(self, kind: type, key: GroupKey) -> list[GroupKey]:
-        return [key] if kind is PodGroup else self.beneath(key)
+        if kind is PodGroup:
+            return [key]
+        inside, deepest = self._by_parent.beneath(key)
+        self._below_changes |= deepest
+        return inside
 
     def _settle(self, groups: Iterable[Group]) -> None:
         for group in groups:

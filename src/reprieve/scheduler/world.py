@@ -422,6 +422,13 @@ class World:
             regrouped |= {Change.CONTROLLERS}
         return self._other_changed(type(thing)) | regrouped
 
+    def too_deep_changed(self) -> tuple[list[GroupKey], Changes]:
+        """The PodGroups that are too deep inside groups that have changed since this was last asked."""
+        groups = self.groups.take_too_deep()
+        if changes := self._regrouped(groups):
+            self.edition += 1
+        return groups, changes
+
     def _regrouped(self, groups: Iterable[GroupKey]) -> Changes:
         """What groups say matters to others only if some of their pods run."""
         members = (member for group in groups for member in self.groups.members(group))

@@ -1,12 +1,13 @@
 """Groups in groups: whose word counts, what they wait for, and that they are placed as one or not at all."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import pytest
 
 from reprieve.model.effects import Announce, SetCondition
-from reprieve.model.groups import Groups
+from reprieve.model.groups import Group, GroupKey, Groups, GroupsByParent
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PriorityClass
 from reprieve.scheduler.demand_key import DemandKey, with_its_group, with_its_tree
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
@@ -233,13 +234,24 @@ DEAR = a_pod("dear", cpu="3", priority=5, on="n1")
 MEMBER = a_member("m", "team", cpu="3", priority=5, on="n1")
 
 
+def around_the_team(count: int) -> list[KubernetesObject]:
+    """A tree, and so many composite groups inside each other inside it."""
+    return [
+        a_tree(priority=5),
+        *(a_tree(f"c{i}", 5, parent=f"c{i - 1}" if i else "tree") for i in range(count)),
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
         ([], a_group("team", 1)),
         ([a_group("team", 5, parent="tree")], a_tree(priority=1)),
+        ([a_group("team", 5, parent="c2"), *around_the_team(3)], later(a_tree(priority=1))),
+        ([a_group("team", 5, parent="c2"), *around_the_team(3)[1:]], a_tree(priority=1)),
+        ([a_group("team", 5, parent="c299"), *around_the_team(300)], later(a_tree(priority=1))),
     ],
-    ids=["a group", "a tree"],
+    ids=["a group", "a tree", "too deep in a tree", "too deep in a tree that is new", "deeper still"],
 )
 def test_a_pod_that_waits_learns_that_a_pod_may_be_taken_now(
     before: list[KubernetesObject], after: KubernetesObject
@@ -254,6 +266,36 @@ def test_and_when_a_group_that_protected_them_is_gone() -> None:
     cluster = served(a_node("n1"), MEMBER, a_group("team", 50), a_pod("new", cpu="3", priority=9))
     cluster.gone("team", kind="PodGroup").stage.after(10.0)
     assert cluster.outcomes() == ["Unschedulable", "Preempts"]
+
+
+def test_and_when_a_group_far_around_them_is_gone() -> None:
+    around = [a_tree("c0", 1), *around_the_team(5)[2:], a_group("team", 5, parent="c4")]
+    cluster = served(a_node("n1"), MEMBER, *around, a_pod("new", cpu="3", priority=2))
+    assert cluster.outcomes() == ["Preempts"]
+    around[0] = a_tree("c0", 1, parent="tree")
+    cluster = served(a_node("n1"), MEMBER, a_tree(priority=5), *around, a_pod("new", cpu="3", priority=2))
+    assert cluster.outcomes() == ["Unschedulable"]
+    cluster.gone("tree", kind="CompositePodGroup").stage.after(10.0)
+    assert cluster.outcomes() == ["Unschedulable", "Preempts"]
+
+
+def test_a_long_chain_of_groups_is_followed_down_once_for_all_that_a_step_brings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up = list[GroupKey]()
+
+    def children(self: GroupsByParent, composite: GroupKey) -> Iterable[Group]:
+        looked_up.append(composite)
+        return children_of(self, composite)
+
+    children_of = GroupsByParent.children
+    around = around_the_team(300)
+    cluster = served(a_node("n1"), MEMBER, a_group("team", 5, parent="c299"), *around)
+    monkeypatch.setattr(GroupsByParent, "children", children)
+    cluster.show(*map(later, around_the_team(300)))
+    assert looked_up == [], "nothing new is said"
+    cluster.show(*(later(later(a_tree(f"c{i}", 6, parent=f"c{i - 1}"))) for i in range(1, 300)))
+    assert len(looked_up) < 300 * 8
 
 
 def test_a_group_of_which_none_runs_wakes_none() -> None:
