@@ -223,7 +223,7 @@ class Scheduler:
                 return enqueueing.group_changed(state, *key, now) if news else ()
             case Seen(CompositePodGroup() as tree):
                 key = (tree.metadata.namespace, tree.metadata.name)
-                known = state.world.groups.tree().composites.get(key)
+                known = state.world.groups.composite(key)
                 state.wake(state.world.see(tree), now)
                 news = known is None or known.spec != tree.spec
                 return enqueueing.tree_changed(state, *key, now) if news else ()

@@ -43,6 +43,9 @@ class GroupMirror:
     def group(self, key: GroupKey) -> PodGroup | None:
         return self._pod_groups.get(key)
 
+    def composite(self, key: GroupKey) -> CompositePodGroup | None:
+        return self._composites.get(key)
+
     # --- members ---
 
     def members(self, group: GroupKey) -> list[PodKey]:

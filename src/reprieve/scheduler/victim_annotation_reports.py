@@ -106,7 +106,7 @@ class VictimAnnotationReports:
 
 def _fault(permitted: PermittedClasses, group: Group, world: World) -> str:
     outer = (group.metadata.namespace, group.spec.parent)
-    if outer in world.groups.tree().composites:
+    if world.groups.composite(outer) is not None:
         around = f"the group is inside CompositePodGroup {group.spec.parent}"
         return f"annotation {ANNOTATION} is ignored: {around}, and that of the outermost group counts"
     return permitted.fault(group, world.groups.classes)

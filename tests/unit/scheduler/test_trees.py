@@ -11,6 +11,7 @@ from reprieve.model.groups import Group, GroupKey, Groups, GroupsByParent
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PriorityClass
 from reprieve.scheduler.demand_key import DemandKey, with_its_group, with_its_tree
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules
+from reprieve.scheduler.group_mirror import GroupMirror
 from reprieve.scheduler.settings import Settings
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
@@ -296,6 +297,21 @@ def test_a_long_chain_of_groups_is_followed_down_once_for_all_that_a_step_brings
     assert looked_up == [], "nothing new is said"
     cluster.show(*(later(later(a_tree(f"c{i}", 6, parent=f"c{i - 1}"))) for i in range(1, 300)))
     assert len(looked_up) < 300 * 8
+
+
+def test_a_list_of_composite_groups_copies_the_groups_no_more_than_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = list[Groups]()
+
+    def tree(self: GroupMirror) -> Groups:
+        made.append(tree_of(self))
+        return made[-1]
+
+    tree_of = GroupMirror.tree
+    monkeypatch.setattr(GroupMirror, "tree", tree)
+    served(*around_the_team(30))
+    assert len({id(one) for one in made}) <= 1
 
 
 def test_a_group_of_which_none_runs_wakes_none() -> None:
