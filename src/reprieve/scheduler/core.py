@@ -165,7 +165,11 @@ class Scheduler:
             case Seen(thing):
                 if state.tombstones.hold(thing.metadata) or type(thing) in state.settings.unseen:
                     return ()
+                replaced = state.world.replaced_by(thing)
                 return chain(
+                    # A namesake has taken its place, and its Gone was never seen. Much is kept by UID: all of
+                    # it is dropped here, before anything new is noted under the name.
+                    [*self._gone(replaced, now)] if replaced is not None else (),
                     self._seen(event, now),
                     state.checkpoint_reports.saw(thing, now),
                     state.victim_reports.saw(thing, state.world, synced=state.synced),

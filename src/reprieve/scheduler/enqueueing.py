@@ -1,8 +1,7 @@
 """What the queue learns when pods, groups and nodes come, change and go: which demands there are.
 
-Sights may be outdated, repeated, or of a namesake. The world says which of them count; here the ledger drops
-what it kept for a pod as soon as that pod is bound, finished, gone or replaced, before anything new is noted
-under its name.
+Sights may be outdated or repeated. The world says which of them count; here the ledger drops what it kept for
+a pod as soon as that pod is bound, finished or gone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,13 +46,10 @@ def saw_pod(state: State, pod: Pod, unserved: tuple[str, ...], now: float) -> It
         state.rerun.update(filter(None, [group_key(pod)]))
     resizes_granted.noted(state, before, known)
     effects: list[Effect] = []
-    if before is not None and (known is None or known.pod.metadata.uid != before.pod.metadata.uid):
-        # It is finished, or a namesake has taken its place and its Gone was never seen. What the ledger keeps
-        # is kept by UID: the namesake starts with nothing.
-        effects.extend(forget(state, pod_target(before.pod), now))
-        effects.extend(has_left(state, pod_target(before.pod), now))
-        before = None
-    if known is None:
+    if known is None:  # it is finished
+        if before is not None:
+            effects.extend(forget(state, target, now))
+            effects.extend(has_left(state, target, now))
         state.tombstones.bury(pod.metadata.uid, pod.metadata.resource_version)
         return effects
     state.saw_mark(pod)

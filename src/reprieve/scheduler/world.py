@@ -122,6 +122,20 @@ class World:
             case _:
                 return self._lose_other(target)
 
+    def replaced_by(self, thing: KubernetesObject) -> Target | None:
+        """The object that is known by its name and is another one; None also if that one is newer."""
+        kind, key = type(thing), (thing.metadata.namespace, thing.metadata.name)
+        known: KubernetesObject | None
+        if kind is Pod:
+            compiled = self.pod(key)
+            known = compiled.pod if compiled is not None else None
+        else:
+            known = self.node(key[1]) if kind is Node else self._others.get(kind, {}).get(key)
+        if known is None or known.metadata.uid == thing.metadata.uid:
+            return None
+        older = is_older(thing.metadata, known.metadata)
+        return None if older else Target(kind.__name__, *key, known.metadata.uid)
+
     def pod(self, key: PodKey) -> CompiledPod | None:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]

@@ -1,11 +1,18 @@
 """Watches repeat themselves, and lists may be stale: a deleted object does not come back by that."""
 
+import msgspec
 import pytest
 
 from reprieve.model.effects import Bind
-from reprieve.model.events import Gone, Seen
+from reprieve.model.events import Gone, Seen, Synced
+from reprieve.model.objects import Pod, PodGroup, PriorityClass
+from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
+from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.scheduler import tombstones
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.tombstones import Tombstones
+from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, finished, later, target
 from tests.unit.scheduler.stage import Stage, remains, stage_with
 
@@ -48,6 +55,29 @@ def test_a_namesake_is_another_client() -> None:
     stage = stage_with(a_node("n1"), POD).happens(Gone(target(POD), "107"))
     stage.take()
     assert stage.see(a_pod("p", cpu="3", uid="uid-2")).binds() == {"p": "n1"}
+
+
+SAVED = {CHECKPOINT: "in a while"}
+TRAINING = later(a_group("g", 5, priorityClassName="steady"), annotations=SAVED)
+STEADY = msgspec.convert({"metadata": {"name": "steady", "uid": "u", "resourceVersion": "1"}}, PriorityClass)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [later(a_pod("p", cpu="3", on="n1"), annotations=SAVED), POD, later(a_member("m", on="n1")), TRAINING],
+    ids=["running", "waiting", "member", "group"],
+)
+def test_nothing_is_kept_of_an_object_that_a_namesake_replaced(thing: Pod | PodGroup) -> None:
+    """Whether or not the watch showed that it is gone."""
+    policies = {SCHEDULER_NAME: Policy(search=SearchMode.LEAST_DISTURBANCE)}
+    namesake, kept = later(thing, uid="another"), list[list[str]]()
+    for events in ([Seen(namesake)], [Gone(target(thing)), Seen(namesake)]):
+        stage = Stage(Scheduler(Settings(policies=policies)))
+        stage.happens(Seen(a_node("n1")), Seen(STEADY), Seen(thing), Synced()).happens(*events)
+        stage.happens(Gone(target(namesake)), Gone(target(STEADY)))
+        kept.append(remains(stage.scheduler))
+    assert kept[0] == kept[1]
+    assert not [path for path in kept[0] if "report" in path or "runs" in path or "policies" in path]
 
 
 def test_without_a_version_anything_is_believed() -> None:

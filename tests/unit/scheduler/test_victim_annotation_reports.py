@@ -67,6 +67,16 @@ def test_a_pod_that_is_gone_is_forgotten() -> None:
     assert not [path for path in remains(on.scheduler) if "victim_reports" in path]
 
 
+def test_a_pod_that_a_namesake_replaced_is_forgotten() -> None:
+    """Its Gone was never seen."""
+    on = stage(MEMBER)
+    namesake = later(MEMBER, uid="another")
+    found = on.see(namesake, SINGLE).take()
+    assert [one.target.uid for one in found if isinstance(one, Announce)] == ["another"]
+    on.lose(namesake)
+    assert not [path for path in remains(on.scheduler) if "victim_reports" in path]
+
+
 def test_warnings_for_more_objects_than_are_remembered_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reported_once, "_MOST", 2)
     members = [faulty(a_member(f"m{number}", on="n1")) for number in range(3)]
