@@ -85,8 +85,6 @@ class ReviewOptions:
 
 USUALLY = ReviewOptions()
 
-Content = Callable[[], Awaitable[bytes]]
-
 
 @dataclass(frozen=True, slots=True)
 class ReviewServers:

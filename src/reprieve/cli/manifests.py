@@ -18,7 +18,6 @@ from reprieve.model.objects import KubernetesObject, Pod, Problem, Ref, ref_of
 class ManifestFile:
     """The objects of one file, and an error for each that is malformed or of an unknown kind."""
 
-    filename: str
     objects: tuple[KubernetesObject, ...]
     malformed: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -27,7 +26,6 @@ class ManifestFile:
 def read_manifest(filename: str) -> ManifestFile:
     results = decode_documents(text_of(filename), _filled, _missing)
     return ManifestFile(
-        filename=filename,
         objects=tuple(r.object for r in results if isinstance(r, Decoded)),
         malformed=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, Unreadable)),
         unknown=tuple(f"{filename}: {r.problem}" for r in results if isinstance(r, UnknownKind)),

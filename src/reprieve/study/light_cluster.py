@@ -182,9 +182,9 @@ class LightCluster:
         )
         self._see(replace(pod, metadata=meta))
         self._tell(self.on_leaving, uid)
-        self._agenda.at(self._now + seconds, lambda now: self._collect(uid, now))
+        self._agenda.at(self._now + seconds, lambda _: self._collect(uid))
 
-    def _collect(self, uid: str, now: float) -> None:
+    def _collect(self, uid: str) -> None:
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self._lose(pod)

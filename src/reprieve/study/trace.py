@@ -51,10 +51,6 @@ class Trace:
         """The same jobs have the same digest, whatever file they come from."""
         return blake2b(msgspec.json.encode(self.jobs), digest_size=16).hexdigest()
 
-    @property
-    def span(self) -> float:
-        return max((job.arrival for job in self.jobs), default=0.0)
-
 
 Fields = Mapping[str, object]
 

@@ -71,14 +71,12 @@ __all__ = [
     "READERS",
     "DecodeResult",
     "Decoded",
-    "DecodedList",
     "KindReader",
     "Raw",
     "UnknownKind",
     "Unreadable",
     "decode",
     "decode_documents",
-    "decode_list",
     "decode_pod",
     "decode_value",
     "unknown_pod_fields",
@@ -95,14 +93,6 @@ class UnknownKind(Record, frozen=True):
 
 
 DecodeResult = Decoded[KubernetesObject] | Unreadable | UnknownKind
-
-
-class DecodedList(Record, frozen=True):
-    """One page of a list: a result for each item, and the token of the next page."""
-
-    items: tuple[DecodeResult, ...]
-    resource_version: str = ""
-    continue_token: str = ""
 
 
 # --- the kinds -----------------------------------------------------------------------------------
@@ -238,55 +228,6 @@ def _unknown_kind(api_version: str, ref: Ref) -> UnknownKind:
 
 
 # --- many objects --------------------------------------------------------------------------------
-
-
-class _PageMeta(Record, frozen=True):
-    resource_version: str = ""
-    continue_: str = msgspec.field(name="continue", default="")
-
-
-class _Page(Record, frozen=True):
-    api_version: str = ""
-    kind: str = ""
-    metadata: _PageMeta | None = None
-    items: tuple[msgspec.Raw, ...] | None = None
-
-
-_PAGE = msgspec.json.Decoder(_Page)
-
-
-def decode_list(raw: Raw) -> DecodedList | Unreadable | UnknownKind:
-    """A List, or a list of one kind such as PodList. An unreadable item does not affect the others."""
-    try:
-        page = _PAGE.decode(raw)
-    except UNDECODABLE as error:
-        return _unreadable(UNNAMED, *fault_of(error))
-    read = _item_reader(page)
-    if isinstance(read, Unreadable | UnknownKind):
-        return read
-    meta = page.metadata or _PageMeta()
-    items = (_placed(read(item), f"items[{i}]") for i, item in enumerate(page.items or ()))
-    return DecodedList(
-        items=tuple(items), resource_version=meta.resource_version, continue_token=meta.continue_
-    )
-
-
-def _item_reader(page: _Page) -> Callable[[Raw], DecodeResult] | Unreadable | UnknownKind:
-    """The items of a list such as PodList have no kind of their own."""
-    if page.kind == "List":
-        return decode
-    ref = Ref(kind=page.kind, namespace="", name="")
-    if not page.kind.endswith("List"):
-        return _unreadable(ref, "kind", f"expected a list such as PodList, got {page.kind!r}")
-    reader = READERS.get((page.api_version, page.kind.removesuffix("List")))
-    return reader.read if reader is not None else _unknown_kind(page.api_version, ref)
-
-
-def _placed(result: DecodeResult, path: str) -> DecodeResult:
-    """Adds its position in the list to the problem of an object without a name."""
-    if isinstance(result, Decoded) or result.problem.ref.name:
-        return result
-    return _under(result, path)
 
 
 def _under(result: DecodeResult, path: str) -> DecodeResult:

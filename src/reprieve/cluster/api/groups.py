@@ -7,7 +7,7 @@ ignoring it would disrupt a group in a way that its owner did not choose.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -44,7 +44,6 @@ OLDER = GroupApi.V1ALPHA2
 OLDEST = "scheduling.k8s.io/v1alpha1"
 
 _SCHEDULED, _OLDER_SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
-_PRESENT = Ignored()
 
 
 def _check_one_of(**members: object) -> None:
@@ -361,67 +360,3 @@ def _claims_of_templates(
     if not isinstance(parent, OlderWorkloadSpec):
         for i, composite in enumerate(parent.composite_pod_group_templates):
             yield from _claims_of_templates(composite, f"{path}.compositePodGroupTemplates[{i}]")
-
-
-# --- from the kept form to the API ---------------------------------------------------------------
-
-
-def encode_pod_group(group: PodGroup, api: GroupApi) -> dict[str, Any]:
-    """The group as JSON values, without what is not served.
-
-    v1alpha2 has no fields for a parent and a preemption policy: they are left out.
-    """
-    spelled = _older(group) if api is OLDER else _newer(group)
-    body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(spelled))
-    return {"apiVersion": str(api), "kind": "PodGroup", **body}
-
-
-def _newer(group: PodGroup) -> NewerGroup:
-    spec = group.spec
-    basic = _PRESENT if spec.gang is None else None
-    return NewerGroup(
-        metadata=group.metadata,
-        spec=NewerSpec(
-            scheduling_policy=SchedulingPolicy(basic=basic, gang=spec.gang),
-            disruption_mode=DisruptionMode(all=_PRESENT)
-            if spec.disrupted_whole
-            else DisruptionMode(single=_PRESENT),
-            scheduling_constraints=_constraints(spec),
-            priority=spec.priority,
-            priority_class_name=spec.priority_class_name,
-            preemption_policy=spec.preemption_policy,
-            workload_ref=spec.workload_ref,
-            parent_composite_pod_group_name=spec.parent,
-        ),
-        status=group.status,
-    )
-
-
-def _older(group: PodGroup) -> OlderGroup:
-    spec = group.spec
-    return OlderGroup(
-        metadata=group.metadata,
-        spec=OlderSpec(
-            scheduling_policy=OlderPolicy(basic=_PRESENT if spec.gang is None else None, gang=spec.gang),
-            disruption_mode="PodGroup" if spec.disrupted_whole else "Pod",
-            scheduling_constraints=_constraints(spec),
-            priority=spec.priority,
-            priority_class_name=spec.priority_class_name,
-            pod_group_template_ref=_template_ref(spec),
-        ),
-        status=_renamed(group.status, _SCHEDULED, _OLDER_SCHEDULED),
-    )
-
-
-def _constraints(spec: PodGroupSpec) -> SchedulingConstraints | None:
-    if not spec.topology_key:
-        return None
-    return SchedulingConstraints(topology=(TopologyConstraint(key=spec.topology_key),))
-
-
-def _template_ref(spec: PodGroupSpec) -> TemplateRef | None:
-    ref = spec.workload_ref
-    if ref is None:
-        return None
-    name = TemplateName(workload_name=ref.workload_name, pod_group_template_name=ref.template_name)
-    return TemplateRef(workload=name)

@@ -53,8 +53,9 @@ class RefusedError(Exception):
 class ClientLimits:
     """``rate``, ``burst``: requests per second, and at once. The others are seconds.
 
-    ``turn``: how long a write may wait for the rate limiter. ``silence``: after so long without a byte a
-    watch counts as dead even though the connection is open; servers send a bookmark about every minute.
+    ``turn_seconds``: how long a write may wait for the rate limiter. ``silence_seconds``: after so long
+    without a byte a watch counts as dead even though the connection is open; servers send a bookmark about
+    every minute.
     """
 
     rate: float = 50.0

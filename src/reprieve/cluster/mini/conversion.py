@@ -28,7 +28,7 @@ _NOT_IN_OLDER = ("preemptionPolicy", "parentCompositePodGroupName", "compositePo
 _SCHEDULED, _OLDER_SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
 
 
-def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
+def to_version(api_version: str, body: Json) -> Json:
     """A stored object in an API version."""
     if api_version == body.get("apiVersion"):
         return body
@@ -60,11 +60,6 @@ def stored_field(api_version: str, path: str) -> str:
     """The stored name of a field in a field selector of an API version."""
     first, dot, rest = path.partition(".")
     return _CORE_NAMES.get(first, first) + dot + rest if api_version == EVENTS else path
-
-
-def field_names_in(api_version: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of stored fields in an API version."""
-    return tuple(_EVENT_NAMES.get(f, f) for f in fields) if api_version == EVENTS else fields
 
 
 def _renamed(body: Json, names: Mapping[str, str]) -> Json:

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from reprieve.cluster.api.codec import (
     READERS,
     Decoded,
-    DecodedList,
     DecodeResult,
     UnknownKind,
     Unreadable,
     decode,
     decode_documents,
-    decode_list,
     decode_pod,
     decode_value,
     unknown_pod_fields,
@@ -32,12 +30,9 @@ JSON = st.recursive(
 SEEDS = st.integers(0, 2**32)
 
 
-def check(result: DecodeResult | DecodedList) -> None:
-    """A result is one of the four, and a problem is a sentence without the decoder's own signs."""
-    if isinstance(result, DecodedList):
-        for item in result.items:
-            check(item)
-    elif not isinstance(result, Decoded):
+def check(result: DecodeResult) -> None:
+    """A result is one of the three, and a problem is a sentence without the decoder's own signs."""
+    if not isinstance(result, Decoded):
         assert isinstance(result, Unreadable | UnknownKind)
         problem = result.problem
         assert problem.expected.startswith("expected ")
@@ -49,7 +44,6 @@ def check_all(value: object, data: bytes) -> None:
     check(decode_value(value))
     check(decode(data))
     check(decode_pod(data))
-    check(decode_list(data))
     unknown_pod_fields(data)
 
 

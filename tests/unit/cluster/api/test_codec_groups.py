@@ -2,17 +2,12 @@
 
 from typing import Any
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reprieve.cluster.api.codec import Decoded, Unreadable, decode_value
-from reprieve.cluster.api.groups import GroupApi, encode_pod_group
 from reprieve.model.objects import (
     CompositePodGroup,
     GangPolicy,
-    ObjectMeta,
     PodGroup,
     PodGroupSpec,
     Workload,
@@ -242,41 +237,3 @@ def test_claims_of_templates_are_not_served() -> None:
     result = decode_value(changed(WORKLOAD, path, [{"name": "gpu"}]))
     assert isinstance(result, Decoded)
     assert result.unserved == ("spec.compositePodGroupTemplates[0].podGroupTemplates[0].resourceClaims",)
-
-
-# --- and back ------------------------------------------------------------------------------------
-
-
-def test_the_newer_spelling_is_written_as_it_was_read() -> None:
-    assert encode_pod_group(group(POD_GROUP), GroupApi.V1BETA1) == POD_GROUP
-
-
-def test_the_older_spelling_is_written_as_it_was_read() -> None:
-    assert encode_pod_group(group(OLDER_POD_GROUP), GroupApi.V1ALPHA2) == OLDER_POD_GROUP
-
-
-def test_what_the_older_spelling_cannot_say_is_left_out() -> None:
-    assert encode_pod_group(group(POD_GROUP), GroupApi.V1ALPHA2) == OLDER_POD_GROUP
-
-
-NAMES = st.sampled_from(["", "a", "b-1"])
-SPECS = st.builds(
-    PodGroupSpec,
-    gang=st.none() | st.builds(GangPolicy, min_count=st.integers(1, 2**31 - 1)),
-    disrupted_whole=st.booleans(),
-    priority=st.none() | st.integers(-(2**31), 2**31 - 1),
-    priority_class_name=NAMES,
-    preemption_policy=st.sampled_from(["", "Never", "PreemptLowerPriority"]),
-    topology_key=NAMES,
-    workload_ref=st.none() | st.builds(WorkloadRef, workload_name=NAMES, template_name=NAMES),
-    parent=NAMES,
-)
-
-
-@given(SPECS, st.sampled_from(GroupApi))
-def test_what_is_written_can_be_read(spec: PodGroupSpec, api: GroupApi) -> None:
-    meta = ObjectMeta(name="g", namespace="ns", uid="u", labels={"a": "b"})
-    after = group(encode_pod_group(PodGroup(metadata=meta, spec=spec), api))
-    if api is GroupApi.V1ALPHA2:
-        spec = msgspec.structs.replace(spec, preemption_policy="", parent="")
-    assert after == PodGroup(metadata=meta, spec=spec)

@@ -1,4 +1,4 @@
-"""Lists and files: each object by itself, so that a bad one spoils no other."""
+"""Files, and lists in files: each object by itself, so that a bad one spoils no other."""
 
 import json
 from typing import Any
@@ -7,30 +7,18 @@ import yaml
 
 from reprieve.cluster.api.codec import (
     Decoded,
-    DecodedList,
     DecodeResult,
     UnknownKind,
     Unreadable,
     decode,
     decode_documents,
-    decode_list,
 )
-from tests.unit.cluster.api.examples import NODE, POD, POD_GROUP, changed, without
-
-
-def pages(kind: str, items: object, **meta: str) -> bytes:
-    return json.dumps({"apiVersion": "v1", "kind": kind, "metadata": meta, "items": items}).encode()
+from tests.unit.cluster.api.examples import NODE, POD, changed, without
 
 
 def bare(thing: dict[str, Any]) -> dict[str, Any]:
     """As items of a list come: the list says what they are."""
     return without(without(thing, "kind"), "apiVersion")
-
-
-def listing(data: bytes) -> DecodedList:
-    result = decode_list(data)
-    assert isinstance(result, DecodedList), result
-    return result
 
 
 def problem(result: DecodeResult) -> str:
@@ -40,43 +28,6 @@ def problem(result: DecodeResult) -> str:
 
 def one(thing: dict[str, Any]) -> DecodeResult:
     return decode(json.dumps(thing).encode())
-
-
-# --- lists ---------------------------------------------------------------------------------------
-
-
-def test_a_list_of_one_kind() -> None:
-    page = listing(pages("PodList", [bare(POD), bare(POD)], resourceVersion="8412", **{"continue": "next"}))
-    assert page == DecodedList(items=(one(POD), one(POD)), resource_version="8412", continue_token="next")
-
-
-def test_a_list_of_several_kinds() -> None:
-    assert listing(pages("List", [POD, NODE, POD_GROUP])).items == (one(POD), one(NODE), one(POD_GROUP))
-
-
-def test_a_bad_item_does_not_spoil_the_rest() -> None:
-    bad = changed(bare(POD), "spec.priority", "x")
-    first, second, third = listing(pages("PodList", [bad, bare(POD), 5])).items
-    assert problem(first) == "Pod team-a/web-0: spec.priority: expected an integer, got a string"
-    assert second == one(POD)
-    assert problem(third) == "Pod default/: items[2]: expected an object, got an integer"
-
-
-def test_no_items() -> None:
-    assert listing(pages("NodeList", None)).items == ()
-    assert listing(b'{"apiVersion": "v1", "kind": "PodList"}').items == ()
-
-
-def test_lists_that_are_none() -> None:
-    unknown = decode_list(pages("SecretList", []))
-    assert isinstance(unknown, UnknownKind)
-    for data, path in ((pages("Pod", []), "kind"), (pages("PodList", 5), "items"), (b"5", ""), (b"", "")):
-        result = decode_list(data)
-        assert isinstance(result, Unreadable)
-        assert result.problem.path == path
-
-
-# --- files ---------------------------------------------------------------------------------------
 
 
 def test_a_file_of_yaml() -> None:

@@ -62,7 +62,7 @@ def evict(store: Store, stored: Stored, options: DeleteOptions, now: float) -> N
         store.patch(budget.stored.key, lambda body: _granted(body, stored.key.name, now), Part.STATUS)
     if not options.dry_run:
         store.patch(stored.key, lambda body: _marked(body, now), Part.STATUS)
-    remove(store, stored, DeleteOptions(options.grace, options.policy, stored.uid), now)
+    remove(store, stored, DeleteOptions(options.grace, options.policy, stored.uid))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class ObjectSerializer:
         return _encode(self.value(stored))
 
     def value(self, stored: Stored) -> Json:
-        return to_version(self.kind, self.place.api_version, parsed(stored))
+        return to_version(self.place.api_version, parsed(stored))
 
     def one(self, stored: Stored) -> bytes:
         match self.form:
@@ -131,7 +131,7 @@ class ObjectSerializer:
 
     def _row(self, stored: Stored, columns: Sequence[TableColumn]) -> Json:
         body = parsed(stored)
-        shown = to_version(self.kind, self.place.api_version, body)
+        shown = to_version(self.place.api_version, body)
         return row(columns, body, shown, self.include, self.now)
 
 

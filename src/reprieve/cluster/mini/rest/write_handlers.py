@@ -144,7 +144,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     place, api = call.place, call.chosen
     stored = api.store.get(place.key)
     before = parsed(stored)
-    old = to_version(place.kind, place.api_version, before)
+    old = to_version(place.api_version, before)
     new = with_namespace(place, change(old))
     check_escalation(api.authorizer, call.request.user, place, new, old)
     meta = metadata_of(new)
@@ -172,7 +172,7 @@ def delete(call: ApiCall) -> ApiResponse:
     options = delete_options_of(call.request, call.query)
     store = call.api.dry_run().store if options.dry_run else call.api.store
     old = store.get(call.place.key)
-    left = remove(store, old, options, call.api.clock())
+    left = remove(store, old, options)
     if left is not None or call.place.kind.drains:
         return answer(call.serializer.one(left or old))
     return answer(success(subject_of(call.place.kind, old.key.name, old.uid)))
@@ -190,7 +190,7 @@ def delete_many(call: ApiCall) -> ApiResponse | Batched:
             found = store.find(item.key)
             # Between two batches another client may have deleted it, and even created another one.
             if found is not None and found.uid == item.uid:
-                remove(store, item, options, call.api.clock())
+                remove(store, item, options)
             if number % _DELETIONS_IN_A_ROW == 0:
                 yield
         return answer(call.serializer.many(items, extent))
@@ -199,7 +199,7 @@ def delete_many(call: ApiCall) -> ApiResponse | Batched:
     return batched if len(items) > _DELETIONS_IN_A_ROW else batched.finished()
 
 
-def remove(store: Store, old: Stored, options: DeleteOptions, now: float) -> Stored | None:
+def remove(store: Store, old: Stored, options: DeleteOptions) -> Stored | None:
     """The object if it waits for finalizers or its kubelet, or None when it is gone."""
     kind = store.kinds[old.key.resource]
     if kind.resource == "namespaces" and old.key.name in SYSTEM_NAMESPACES:

@@ -144,7 +144,7 @@ def _at(value: JsonValue, path: Pointer, number: int) -> JsonValue:
         if isinstance(value, dict) and step in value:
             value = value[step]
         elif isinstance(value, list):
-            value = value[_index(value, step, path, number, len(value) - 1)]
+            value = value[_index(step, path, number, len(value) - 1)]
         else:
             raise _missing(path, number)
     return value
@@ -163,12 +163,12 @@ def _put(value: JsonValue, path: Pointer, new: JsonValue, number: int, *, insert
     if not isinstance(value, list):
         raise _missing(path, number)
     if rest:
-        i = _index(value, step, path, number, len(value) - 1)
+        i = _index(step, path, number, len(value) - 1)
         return [*value[:i], _put(value[i], tuple(rest), new, number, inserts=inserts), *value[i + 1 :]]
     if inserts:
-        i = len(value) if step == "-" else _index(value, step, path, number, len(value))
+        i = len(value) if step == "-" else _index(step, path, number, len(value))
         return [*value[:i], new, *value[i:]]
-    i = _index(value, step, path, number, len(value) - 1)
+    i = _index(step, path, number, len(value) - 1)
     return [*value[:i], new, *value[i + 1 :]]
 
 
@@ -181,13 +181,13 @@ def _without(value: JsonValue, path: Pointer, number: int) -> JsonValue:
             return {**value, step: _without(value[step], tuple(rest), number)}
         return {name: below for name, below in value.items() if name != step}
     if isinstance(value, list):
-        i = _index(value, step, path, number, len(value) - 1)
+        i = _index(step, path, number, len(value) - 1)
         below = [_without(value[i], tuple(rest), number)] if rest else []
         return [*value[:i], *below, *value[i + 1 :]]
     raise _missing(path, number)
 
 
-def _index(value: list[JsonValue], step: str, path: Pointer, number: int, last: int) -> int:
+def _index(step: str, path: Pointer, number: int, last: int) -> int:
     if _INDEX.fullmatch(step) is None or int(step) > last:
         raise _missing(path, number)
     return int(step)
