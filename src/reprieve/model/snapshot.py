@@ -98,6 +98,14 @@ class Snapshot:
         )
 
 
+def on_nodes(view: Snapshot, nodes: Sequence[int] | Ints | Mask, pods: Ints | None = None) -> Mask:
+    """[pod] whether it runs on one of the nodes, which are given by rows or as a mask. ``pods``: of these."""
+    used = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for NOWHERE
+    used[:-1][nodes] = True
+    on_used: Mask = used[view.where if pods is None else view.where[pods]]
+    return on_used
+
+
 def sums_by_node(amounts: Ints, where: Ints, nodes: int) -> Ints:
     """Per-pod amounts ``[kind, pod]`` added up to ``[kind, node]``."""
     placed = where >= 0

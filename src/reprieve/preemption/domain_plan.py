@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot import NOWHERE, on_nodes
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, place_within
@@ -306,11 +306,7 @@ class Planning:
 
     def _used(self, placement: Placement) -> Mask:
         """[pod] whether it runs on a node in use."""
-        view = self.question.view
-        used = np.zeros(len(view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-        used[[node for node in placement.nodes if node != NOWHERE]] = True
-        on_used: Mask = used[view.where]
-        return on_used
+        return on_nodes(self.question.view, [node for node in placement.nodes if node != NOWHERE])
 
     def _counting(self, going: Sequence[Unit]) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.snapshot import Snapshot
+from reprieve.model.snapshot import Snapshot, on_nodes
 from reprieve.model.whatif import moved
 from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.constraints.resources import is_ignored, resources
@@ -102,9 +102,8 @@ class RoomAndPorts:
         self._asked: dict[int, Ints] = {}
         self._blocking: set[int] = set()
         pairs = [*settled.pairs()]
-        used = np.zeros(len(base.nodes) + 1, np.bool_)  # the last one stands for nowhere
-        used[[node for _, node in pairs]] = True
-        near = settled.gone[used[base.where[settled.gone]]]  # before one node after the other is looked at
+        used = [node for _, node in pairs]
+        near = settled.gone[on_nodes(base, used, settled.gone)]  # before nodes are looked at one by one
         self._near = frozenset(near.tolist())  # no other unit that is put back takes room from the demand
         for pod, node in pairs:
             self._enter(near, pod, node)

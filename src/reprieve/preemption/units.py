@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.groups import GroupColumns, Groups
 from reprieve.model.objects import Record
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot, on_nodes
 from reprieve.preemption.member_order import MemberOrder, member_order
 from reprieve.preemption.preemption_priority import NONE_PERMITTED, PermittedClasses
 
@@ -118,8 +118,7 @@ class Units:
 
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
-        and_nowhere = np.append(nodes, False)
-        there = self.of_pod[and_nowhere[self.view.where]]
+        there = self.of_pod[on_nodes(self.view, nodes)]
         found = np.zeros(len(self.priority) + 1, np.bool_)  # the last one stands for no unit
         found[there] = True
         return np.flatnonzero(found[:-1])

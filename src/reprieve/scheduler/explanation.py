@@ -12,7 +12,7 @@ from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted
 from reprieve.model.scheduled_times import NEVER
-from reprieve.model.snapshot import NOWHERE, Snapshot
+from reprieve.model.snapshot import NOWHERE, Snapshot, on_nodes
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import is_ignored
 from reprieve.placement.demand import Demand
@@ -163,9 +163,7 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
 
 def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
-    used = np.zeros(len(question.view.nodes) + 1, np.bool_)  # the last one stands for nowhere
-    used[[node for _, node in plan.places]] = True
-    near = set(np.flatnonzero(used[question.view.where]).tolist())
+    near = set(np.flatnonzero(on_nodes(question.view, [node for _, node in plan.places])).tolist())
     close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
     others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
     units = [*islice(chain(close, others), MOST_SPARED)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
-from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot import NOWHERE, on_nodes
 from reprieve.model.whatif import without
 from reprieve.placement.place import Placement, with_promises
 from reprieve.preemption.budgets import paid_for
@@ -39,8 +39,7 @@ def awaited(context: DecisionContext, plan: Plan) -> Ints:
     Those on the nodes that it uses; all that go, if constraints look beyond these nodes.
     """
     going = _going(context, plan)
-    used = {node for _, node in plan.places}
-    near = going[[node in used for node in context.view.where[going].tolist()]]
+    near = going[on_nodes(context.view, [node for _, node in plan.places], going)]
     if len(near) == len(going):
         return going
     view = without(with_promises(context.view, context.promised), near)

@@ -6,7 +6,7 @@ import pytest
 
 from reprieve.model.objects import Namespace, ObjectMeta
 from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement, Selector
-from reprieve.model.snapshot import NOWHERE
+from reprieve.model.snapshot import NOWHERE, on_nodes
 from reprieve.model.snapshot_builder import build
 from tests.unit.model.things import a_node, a_pod, container
 
@@ -38,6 +38,16 @@ def test_a_node_is_as_full_as_the_pods_on_it() -> None:
     assert rows["example.com/gpu"] == [2, 0]
     assert snapshot.nonzero.tolist() == [[1100, 0], [(1 << 20) + 200 * (1 << 20), 0]]
     assert dict(zip(snapshot.axis.names, snapshot.allocatable.tolist(), strict=True))["cpu"] == [4000, 0]
+
+
+def test_a_pod_that_is_nowhere_is_on_none_of_the_nodes() -> None:
+    """Also not on the last one, whose row counted from the end is that of nowhere."""
+    pods = [a_pod("p", on="a"), a_pod("q", on="b"), a_pod("waits"), a_pod("r", on="b")]
+    snapshot = build([a_node("a"), a_node("b"), *pods]).snapshot
+    for nodes in ([1], np.array([1]), np.array([False, True])):
+        assert on_nodes(snapshot, nodes).tolist() == [False, True, False, True]
+        assert on_nodes(snapshot, nodes, np.array([2, 1])).tolist() == [False, True]
+    assert not on_nodes(snapshot, []).any()
 
 
 def test_an_empty_cluster_is_a_cluster() -> None:
