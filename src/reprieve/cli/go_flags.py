@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from reprieve.config.decoding import Seconds
+from reprieve.config.decoding import INT32_MAX, Seconds
 from reprieve.model.formatting import quoted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,9 +32,11 @@ class Duration(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        seconds = 0.0 if value == "0" else Seconds.parse(str(value))
+        seconds = Seconds.parse(str(value))
         if seconds is None:
-            self.fail(f"expected a duration such as 10s or 1m30s, got {quoted(str(value))}", param, ctx)
+            limit = f" of at most {INT32_MAX}s" if Seconds.read(str(value)) is not None else ""
+            text = f"expected a duration such as 10s or 1m30s{limit}, got {quoted(str(value))}"
+            self.fail(text, param, ctx)
         return float(seconds)
 
 

@@ -48,12 +48,17 @@ class Seconds(float):
 
     @classmethod
     def parse(cls, text: str) -> "Seconds | None":
+        seconds = cls.read(text)
+        return seconds if seconds is not None and seconds <= INT32_MAX else None
+
+    @classmethod
+    def read(cls, text: str) -> "Seconds | None":
+        """A duration of any length."""
         part = rf"(\d+\.?\d*|\.\d+)({'|'.join(sorted(cls._UNITS, key=len, reverse=True))})"
         if text != "0" and not re.fullmatch(f"({part})+", text):
             return None
         parts = re.findall(part, text)
-        seconds = sum(float(amount) * cls._UNITS[unit] for amount, unit in parts)
-        return cls(seconds) if seconds <= INT32_MAX else None
+        return cls(sum(float(amount) * cls._UNITS[unit] for amount, unit in parts))
 
 
 def read(kind: type[R], document: object, path: str, errors: list[ConfigError]) -> R | None:
@@ -137,7 +142,7 @@ def _misfits(kind: inspect.Type, value: object, path: str) -> Iterator[ConfigErr
             for index, item in enumerate(value):
                 yield from _misfits(kind.item_type, item, f"{path}[{index}]")
         case _ if not _is(kind, value):
-            yield ConfigError(path=path, message=f"expected {_wanted(kind)}, got {shown(value)}")
+            yield ConfigError(path=path, message=f"expected {_wanted(kind, value)}, got {shown(value)}")
 
 
 def _misfits_of_fields(
@@ -226,16 +231,18 @@ def _within(kind: inspect.IntType, value: int) -> bool:
     return (low is None or low <= value) and (high is None or value <= high)
 
 
-def _wanted(kind: inspect.Type) -> str:
+def _wanted(kind: inspect.Type, value: object = None) -> str:
+    """``value``: what is there instead. The largest number that is possible is named only if it is beyond."""
     match kind:
         case inspect.UnionType():
             return _wanted(_without_none(kind))
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType():
-            return f"a whole number{_bounds(kind)}"
+            return f"a whole number{_bounds(kind, value)}"
         case inspect.FloatType():
-            return "a number"
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return f"a number from {-INT32_MAX} to {INT32_MAX}" if is_number else "a number"
         case inspect.StrType():
             return "a non-empty string" if kind.min_length else "a string"
         case inspect.LiteralType():
@@ -243,17 +250,19 @@ def _wanted(kind: inspect.Type) -> str:
         case inspect.EnumType():
             return f"one of {', '.join(str(member.value) for member in kind.cls)}"
         case inspect.CustomType():
-            return 'a duration such as "15s"'
+            is_too_long = isinstance(value, str) and Seconds.read(value) is not None
+            return f'a duration such as "15s"{f" of at most {INT32_MAX}s" if is_too_long else ""}'
         case inspect.VarTupleType():
             return "a list"
     return "a mapping"
 
 
-def _bounds(kind: inspect.IntType) -> str:
+def _bounds(kind: inspect.IntType, value: object) -> str:
     match kind.ge, kind.le:
         case None, None:
             return ""
         case low, int(high) if high == INT32_MAX:
-            return f" of at least {low}"
+            is_beyond = isinstance(value, int) and value > high
+            return f" of at least {low}{f' and at most {high}' if is_beyond else ''}"
         case low, high:
             return f" from {low} to {high}"

@@ -350,7 +350,14 @@ def test_the_configuration_is_written_down(tmp_path: Path) -> None:
             '--tls-cipher-suites: expected suites that OpenSSL has, got "TLS_ROT13"',
         ),
         ("--tls-cert-file=x", "expected both or none"),
-        ("--authentication-token-webhook-cache-ttl=soon", "expected a duration such as 10s"),
+        (
+            "--authentication-token-webhook-cache-ttl=soon",
+            'expected a duration such as 10s or 1m30s, got "soon"',
+        ),
+        (
+            "--authentication-token-webhook-cache-ttl=600000h",
+            'expected a duration such as 10s or 1m30s of at most 2147483647s, got "600000h"',
+        ),
         ("--master=10.0.0.1", '--master: expected an http or https URL, got "10.0.0.1"'),
         ("--feature-gates=AllAlpha=true", "feature gate AllAlpha: cannot be true: list the gates"),
         ("--feature-gates=Gangs=true", "feature gate Gangs: unknown"),

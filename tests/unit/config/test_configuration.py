@@ -57,7 +57,19 @@ def test_what_is_no_length_of_time(text: str) -> None:
     [
         ({"paralelism": 3}, 'paralelism: unknown field (did you mean "parallelism"?)'),
         ({"parallelism": "16"}, 'parallelism: expected a whole number of at least 1, got "16"'),
-        ({"parallelism": 2**40}, "parallelism: expected a whole number of at least 1, got"),
+        (
+            {"parallelism": 2**31},
+            "parallelism: expected a whole number of at least 1 and at most 2147483647, got 2147483648",
+        ),
+        ({"parallelism": 0}, "parallelism: expected a whole number of at least 1, got 0"),
+        (
+            {"profiles": [{"percentageOfNodesToScore": 101}]},
+            "profiles[0].percentageOfNodesToScore: expected a whole number from 0 to 100, got 101",
+        ),
+        (
+            {"leaderElection": {"leaseDuration": "600000h"}},
+            'leaderElection.leaseDuration: expected a duration such as "15s" of at most 2147483647s, got "6',
+        ),
         (
             {"percentageOfNodesToScore": 101},
             "percentageOfNodesToScore: expected a whole number from 0 to 100, got 101",
@@ -87,8 +99,14 @@ def test_what_is_no_length_of_time(text: str) -> None:
             'leaderElection.resourceLock: expected "leases", got "endpoints"',
         ),
         ({"clientConnection": []}, "clientConnection: expected a mapping, got a list"),
-        ({"clientConnection": {"qps": float("nan")}}, "clientConnection.qps: expected a number"),
-        ({"clientConnection": {"qps": 10**400}}, "clientConnection.qps: expected a number"),
+        *(
+            (
+                {"clientConnection": {"qps": qps}},
+                "clientConnection.qps: expected a number from -2147483647 to 2147483647, got ",
+            )
+            for qps in (float("nan"), 10**400, -(2.0**31))
+        ),
+        ({"clientConnection": {"qps": "x"}}, 'clientConnection.qps: expected a number, got "x"'),
         ({"delayCacheUntilActive": 1}, "delayCacheUntilActive: expected true or false, got 1"),
         ({"profiles": {}}, "profiles: expected a list, got a mapping"),
         ({"profiles": [None]}, "profiles[0]: expected a mapping, got null"),
