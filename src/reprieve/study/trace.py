@@ -201,7 +201,7 @@ def _number(value: object) -> float | None:
         return None
     try:
         found = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # JSON has whole numbers of any length
         return None
     return found if math.isfinite(found) else None
 

@@ -58,6 +58,14 @@ def test_csv_and_what_is_written_is_read_again() -> None:
         ('{"arrival": 0}', "duration: expected a number of seconds, got 'nothing'"),
         ('{"arrival": 0, "duration": 0}', "duration: expected a number of seconds, more than 0, got '0'"),
         ('{"arrival": "NaN", "duration": 1}', "arrival: expected a number of seconds, at least 0, got 'NaN'"),
+        (
+            f'{{"arrival": {10**400}, "duration": 1}}',
+            "arrival: expected a number of seconds, at least 0, got '1",
+        ),
+        (
+            f'{{"arrival": 0, "duration": 1, "pods": {10**400}}}',
+            "pods: expected a whole number from 1 to 100000",
+        ),
         ('{"arrival": 0, "duration": 1, "pods": 1.5}', "pods: expected a whole number from 1 to 100000"),
         ('{"arrival": 0, "duration": 1, "gang": 2}', "gang: expected at most the number of pods, 1, got '2'"),
         ('{"arrival": 0, "duration": 1, "cpu": "much"}', "cpu: expected a quantity such as 500m, 2 or 1Gi"),
