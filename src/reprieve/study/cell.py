@@ -3,6 +3,7 @@
 The input is data that any process can be handed. What a policy means for a scheduler is not known here.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,13 +12,14 @@ from hashlib import blake2b
 import msgspec
 
 from reprieve.model.objects import Node
-from reprieve.model.resources import milli
+from reprieve.model.resources import PODS, milli
 from reprieve.study.arrivals import resampled, with_drawn_priorities
 from reprieve.study.generator import GeneratorOptions, generated
 from reprieve.study.job import Job
-from reprieve.study.measures import Measured, Measures, amount_of, main_resource
+from reprieve.study.measures import Measured, Measures
 from reprieve.study.simulation import EPOCH, SimulatedScheduler, Simulation
 
+_STARTS = 600.0  # seconds beside the work of jobs, for starts, grace periods and backoff
 _DRAINS = 2.0  # after the last arrival jobs may run on for so many times the length of the trace, or its work
 
 
@@ -79,16 +81,19 @@ def play(content: bytes, scheduler: SimulatedScheduler, scheduler_name: str, see
     longest = max((job.duration for job in jobs), default=0.0)
     simulation = Simulation(scheduler, given.nodes, measures, scheduler_name)
     drains = max(span, _busy_seconds(jobs, given.nodes)) * _DRAINS  # all may arrive at once
-    outcome = simulation.run(jobs, span + drains + longest)
+    outcome = simulation.run(jobs, span + drains + longest + _STARTS)
     return measures.result(outcome.unfinished)
 
 
 def _busy_seconds(jobs: Sequence[Job], nodes: Sequence[Node]) -> float:
-    """For how long the work of all jobs would fill the cluster."""
-    resource = main_resource(nodes)
-    offered = sum((milli(node.status.allocatable.get(resource, 0)) or 0) / 1000 for node in nodes)
-    asked = sum(job.pods * job.duration * amount_of(job, resource) for job in jobs)
-    return asked / offered if offered else 0.0
+    """For how long the work of all jobs would fill the cluster, by the resource that is filled longest."""
+    asked = defaultdict[str, float](float)
+    for job in jobs:
+        asked[PODS] += 1000 * job.pods * job.duration
+        for name, quantity in job.requests:
+            asked[name] += (milli(quantity) or 0) * job.pods * job.duration
+    offered = {name: sum(milli(one.status.allocatable.get(name, 0)) or 0 for one in nodes) for name in asked}
+    return max((amount / offered[name] for name, amount in asked.items() if offered[name]), default=0.0)
 
 
 def fits_at_all(job: Job, nodes: Sequence[Node]) -> bool:

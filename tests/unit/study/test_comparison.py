@@ -223,3 +223,23 @@ def test_jobs_that_all_arrive_at_once_have_time_to_end() -> None:
     content = encoded(StudyInput((node("n", {"cpu": "4", "pods": "9"}),), jobs))
     found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
     assert (found.finished, found.unfinished) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    "requests", [(("cpu", "4"),), (("memory", "4Gi"),), ()], ids=["cpu", "memory", "none"]
+)
+def test_also_if_they_use_no_gpu_of_nodes_that_have_some(requests: tuple[tuple[str, str], ...]) -> None:
+    offered = {"cpu": "4", "memory": "4Gi", "nvidia.com/gpu": "8", "pods": "1"}
+    jobs = tuple(Job(name=f"j{i}", arrival=0, duration=100, requests=requests) for i in range(30))
+    content = encoded(StudyInput((node("n", offered),), jobs))
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.finished, found.unfinished) == (30, 0)
+
+
+def test_one_job_ends() -> None:
+    """Its pod takes a moment to start, and does not end with the trace."""
+    content = encoded(
+        StudyInput((node("n", {"cpu": "4", "pods": "9"}),), (Job(name="j", arrival=0, duration=10),))
+    )
+    found = msgspec.json.decode(played(content, BREAKS, 0), type=Measured)
+    assert (found.finished, found.unfinished) == (1, 0)
