@@ -7,7 +7,7 @@ from reprieve.model.objects import Node
 from reprieve.study.generator import SHARES, WHOLE_NUMBERS, GeneratorOptions, option_names
 from reprieve.study.importers import openb, philly, swf
 from reprieve.study.importers.rows import ImportedRows
-from reprieve.study.text_lines import TraceError, csv_table, decoded_text
+from reprieve.study.text_lines import TraceError, csv_table, decoded_text, unpacked
 from reprieve.study.trace import HIGHEST_PRIORITY, LOWEST_PRIORITY, PriorityMapping, Trace, read_trace
 
 GENERATED = "generated"
@@ -60,6 +60,7 @@ def _no_trace(rows: ImportedRows) -> str:
 
 def openb_nodes(name: str, content: bytes) -> tuple[Node, ...]:
     """None of them if it is no CSV file of openb's nodes. Raises TraceError."""
+    content = unpacked(name, content)
     if not content.lstrip(b'\xef\xbb\xbf"').startswith(openb.NODE_COLUMNS[0].encode()):
         return ()
     rows = ImportedRows(csv_table(name, decoded_text(name, content)))

@@ -21,12 +21,12 @@ class TraceError(Exception):
 def decoded_text(name: str, content: bytes) -> str:
     """Unpacked first, if it is a gzip file: archives have those."""
     try:
-        return _unpacked(name, content).decode("utf-8-sig")
+        return unpacked(name, content).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TraceError(f"{name}: expected a text file in UTF-8, got other bytes at {error.start}") from None
 
 
-def _unpacked(name: str, content: bytes) -> bytes:
+def unpacked(name: str, content: bytes) -> bytes:
     if not content.startswith(_GZIP):
         return content
     try:

@@ -191,6 +191,8 @@ def test_nodes_of_openb(tmp_path: Path) -> None:
     path = tmp_path / "nodes"
     path.write_text(f"{header}n0,32000,262144,0,\nn1,96000,393216,8,G2\n")
     plain, gpus = nodes_in(path)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert nodes_in(path) == (plain, gpus)
     assert GPU not in plain.status.allocatable
     assert gpus.status.allocatable == {"cpu": "96000m", "memory": "393216Mi", "pods": "1001", GPU: "8"}
     assert gpus.metadata.labels["alibabacloud.com/gpu-card-model"] == "G2"
