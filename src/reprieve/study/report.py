@@ -246,5 +246,6 @@ def unfinished_lines(report: StudyReport) -> list[str]:
         names = [name for one in arm for name in one.unfinished_names]
         if count:
             more = f" and {count - 5} more" if count > 5 else ""
-            lines.append(f"{policy}: {count} jobs did not end: {', '.join(names[:5])}{more}")
+            jobs = "1 job" if count == 1 else f"{count} jobs"
+            lines.append(f"{policy}: {jobs} did not end: {', '.join(names[:5])}{more}")
     return lines

@@ -126,7 +126,9 @@ def _generator_number(text: str, name: str, value: str) -> float:
     if name in SHARES:
         if not 0 <= found <= 1:
             raise TraceError(f"{text}: {name}: expected a share from 0 to 1, got {value!r}")
-    elif not 0 < found < _MOST_OF_ANY:
+    elif found >= _MOST_OF_ANY:
+        raise TraceError(f"{text}: {name}: expected a number between 0 and {_MOST_OF_ANY:.0f}, got {value!r}")
+    elif not found > 0:
         raise TraceError(f"{text}: {name}: expected a number more than 0, got {value!r}")
     elif name in WHOLE_NUMBERS and not found.is_integer():
         raise TraceError(f"{text}: {name}: expected a whole number, got {value!r}")

@@ -44,9 +44,10 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """``columns``: of the header, without spaces around them."""
+    """``columns``: of the header, without spaces around them; ``line``: where it is."""
 
     columns: tuple[str, ...]
+    line: int
     text: str
 
     def rows(self) -> Iterator[tuple[int, list[str] | None]]:
@@ -58,12 +59,12 @@ class CsvTable:
 
 
 def csv_table(name: str, text: str) -> CsvTable:
-    header = next((line for _, line in numbered_lines(text)), "")
+    line, header = next(numbered_lines(text), (1, ""))
     columns = tuple(_cells(header) or ())
     twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
     if twice is not None:
         raise TraceError(f"{name}: expected each column once, got {twice[:60]!r} twice")
-    return CsvTable(columns, text)
+    return CsvTable(columns, line, text)
 
 
 def _cells(line: str) -> list[str] | None:

@@ -126,7 +126,7 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Fields | str]]:
         raise TraceError(f"{name}: expected a header with the column arrival, got {', '.join(columns)[:200]}")
     for column in columns:
         if column not in _COLUMNS:
-            yield 1, f"{column[:60]!r}: {_known_columns()}; this column is not read"
+            yield table.line, f"{column[:60]!r}: {_known_columns()}; this column is not read"
     for number, cells in table.rows():
         if cells is None:
             yield number, "expected cells between commas, got quotes that do not end"
@@ -148,7 +148,7 @@ def _fields(row: Fields | str) -> Fields:
 
 class _WrongFieldError(Exception):
     def __init__(self, field: str, expected: str, got: object) -> None:
-        shown = f", got {str(got)[:60]!r}" if field else ""
+        shown = f", got {_text(got)[:60]!r}" if field else ""
         super().__init__(f"{field}: expected {expected}{shown}" if field else expected)
 
 
@@ -170,11 +170,16 @@ def _job(row: Fields, line: int) -> Job:
 def _with_priority(job: Job, row: Fields, mapping: PriorityMapping | None) -> Job:
     if mapping is None:
         return job
-    value = str(row.get(mapping.column, ""))
+    value = _text(row.get(mapping.column, ""))
     priority = mapping.priority(value)
     if priority is None:
         raise _WrongFieldError("", mapping.wrong(value), None)
     return replace(job, priority=priority)
+
+
+def _text(value: object) -> str:
+    """As the file has it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _known_columns() -> str:
@@ -184,7 +189,9 @@ def _known_columns() -> str:
 def _seconds(name: str, value: object) -> float:
     """At least 0."""
     found = _number(value)
-    if found is None or not 0 <= found <= FARTHEST:
+    if found is not None and found > FARTHEST:
+        raise _WrongFieldError(name, f"a number of seconds from 0 to {FARTHEST:.0f}", value)
+    if found is None or found < 0:
         raise _WrongFieldError(name, "a number of seconds, at least 0", value)
     return found
 

@@ -57,6 +57,15 @@ def test_csv_and_what_is_written_is_read_again() -> None:
         ('{"arrival": -1, "duration": 1}', "arrival: expected a number of seconds, at least 0, got '-1'"),
         ('{"arrival": 0}', "duration: expected a number of seconds, got 'nothing'"),
         ('{"arrival": 0, "duration": 0}', "duration: expected a number of seconds, more than 0, got '0'"),
+        (
+            '{"arrival": 1500000000000, "duration": 1}',
+            "arrival: expected a number of seconds from 0 to 3153600000, got '1500000000000'",
+        ),
+        (
+            '{"arrival": 0, "duration": null}',
+            "duration: expected a number of seconds, at least 0, got 'null'",
+        ),
+        ('{"arrival": true, "duration": 1}', "arrival: expected a number of seconds, at least 0, got 'true'"),
         ('{"arrival": "NaN", "duration": 1}', "arrival: expected a number of seconds, at least 0, got 'NaN'"),
         (
             f'{{"arrival": {10**400}, "duration": 1}}',
@@ -133,6 +142,8 @@ def test_a_header_with_spaces_and_a_column_without_a_name() -> None:
     trace = read(",arrival , duration\n0,5,1\n1,6,1\n")
     (problem,) = trace.problems
     assert str(problem).startswith("line 1: '': expected one of the columns arrival, budget")
+    (problem,) = read("\n\narrival,duration,speed\n0,5,1\n").problems
+    assert str(problem).startswith("line 3: 'speed': expected one of the columns")
     assert str(problem).endswith("; this column is not read")
     assert [job.arrival for job in trace.jobs] == [0.0, 1.0]
     assert len(read("arrival , duration\n5,1\n").jobs) == 1
@@ -288,6 +299,8 @@ def test_the_standard_workload_format() -> None:
     assert (job.duration, job.pods, job.gang, job.tenant) == (3600.0, 2, 2, "user-7")
     assert job.requests == (("cpu", "16"), ("memory", "16384Ki"))
     assert [one.line for one in trace.problems] == [3, 4]
+    (problem,) = read(f"; Version: 2.2\n{line.replace(' 100 ', ' 1500000000000 ')}\n").problems
+    assert str(problem) == "line 2: expected 18 numbers of at most 3153600000, got '1500000000000'"
 
 
 def test_mappings_and_generators() -> None:
@@ -296,6 +309,8 @@ def test_mappings_and_generators() -> None:
     assert generator_options("generated:days=2,nodes=5").nodes == 5
     with pytest.raises(TraceError, match="expected some of days, nodes"):
         generator_options("generated:speed=2")
+    with pytest.raises(TraceError, match="days: expected a number between 0 and 1000000, got '1e6'"):
+        generator_options("generated:days=1e6")
     with pytest.raises(TraceError, match="days: expected a number more than 0, got '-1'"):
         generator_options("generated:days=-1")
 
@@ -356,6 +371,12 @@ PHILLY = "timestamp,duration,num_gpus,cluster\n5,10,1,a\n6,10,1,b\n7,10,1,c\n"
             "pod_phase: expected one of Failed, Running",
         ),
         ("arrival,duration,tenant\n0,1,a\n1,1,b\n2,1,\n", "tenant=a:7,b:-2", "tenant: expected one of a, b"),
+        (
+            '{"arrival": 0, "duration": 1, "whole": true}\n{"arrival": 1, "duration": 1, "whole": false}\n'
+            '{"arrival": 2, "duration": 1, "whole": 1}\n',
+            "whole=true:7,false:-2",
+            "whole: expected one of true, false, as --map says, got '1'",
+        ),
     ],
 )
 def test_every_format_takes_priorities_from_a_column(text: str, mapped: str, wrong: str) -> None:

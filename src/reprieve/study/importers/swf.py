@@ -87,7 +87,9 @@ def _number(word: str) -> float:
         found = float(word)
     except ValueError:
         found = math.nan
-    if not abs(found) <= _MOST:
+    if abs(found) > _MOST:
+        raise RowError(f"expected {_FIELDS} numbers of at most {_MOST:.0f}, got {word[:60]!r}")
+    if math.isnan(found):
         raise RowError(f"expected {_FIELDS} numbers, got {word[:60]!r}")
     return found
 
