@@ -32,8 +32,11 @@ class Tenants:
     blocks: Mask  # [slot, node] the demand cannot run beside the tenant, however much room there is
 
     def on(self, chosen: Mask) -> "Tenants":
-        there, units, blocks = self.there[:, chosen], self.units[:, chosen], self.blocks[:, chosen]
-        return Tenants(self.nodes[chosen], there, units, self.room[..., chosen], blocks)
+        columns = np.flatnonzero(chosen)  # taking these takes half the time of a mask
+        there, units, room, blocks = (
+            table.take(columns, axis=-1) for table in (self.there, self.units, self.room, self.blocks)
+        )
+        return Tenants(self.nodes[chosen], there, units, room, blocks)
 
 
 def tenants_on(nodes: Ints, ask: Ask, units: Units, taken: Mask, blocking: Mask) -> Tenants:
