@@ -2,8 +2,9 @@
 
 import msgspec
 
+from reprieve.model.events import Gone, Seen
 from reprieve.model.objects import Node, Pod
-from tests.unit.scheduler.making import a_node, a_pod, later
+from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.stage import Stage, stage_with
 
 
@@ -43,6 +44,18 @@ def test_what_is_in_use_is_counted_as_before() -> None:
     assert stage.binds() == {}
     stage.lose(asking("holder", "example.com/gpu", on="n1"))
     assert stage.after(20).binds() == {"second": "n1"}
+
+
+def test_a_pod_may_ask_for_nothing_of_a_name_that_is_forgotten() -> None:
+    """Merits are cached for the first such pod; for the second, the node that changed is looked at alone."""
+    nothing = [{"name": "c", "resources": {"requests": {"cpu": "1", "example.com/gpu": "0"}}}]
+    stage = stage_with(a_node("n1", cpu="2"), a_pod("first", containers=nothing))
+    assert stage.binds() == {"first": "n1"}
+    strange = [asking(f"strange-{i}", f"example.com/strange-{i}") for i in range(61)]
+    come_and_go = [event for pod in strange for event in (Seen(pod), Gone(target(pod)))]
+    stage.happens(Seen(a_pod("second", containers=nothing)), *come_and_go)
+    assert "example.com/gpu" not in resources(stage)
+    assert stage.binds() == {"second": "n1"}
 
 
 def test_a_pod_that_waits_for_a_name_is_served_when_a_pod_has_it() -> None:
