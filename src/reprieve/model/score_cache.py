@@ -5,6 +5,7 @@ of its base, but for the nodes where they differ.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,38 +39,43 @@ class Touches:
         return list(dict.fromkeys(self._latest[len(self._latest) - behind :]))
 
 
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """Scores that are up to date with all changes up to one. They are written in place, so it is no value."""
+
+    scores: Ints
+    newest: int
+
+
 class ScoreCache:
     def __init__(self) -> None:
-        self._scores: dict[Hashable, tuple[Ints, int]] = {}
+        self._entries: dict[Hashable, _Entry] = {}
 
     def refreshed(self, key: Hashable, size: int, touches: Touches, compute: Callable[[Rows], Ints]) -> Ints:
         """``size``: how many rows there are."""
-        kept = self._scores.get(key)
-        rows = touches.since(kept[1]) if kept is not None and len(kept[0]) == size else None
-        if kept is None or rows is None:
-            if len(self._scores) >= _MOST_ENTRIES:
-                self._scores.clear()
-            scores = compute(ALL).copy()
+        entry = self._entries.get(key)
+        rows = touches.since(entry.newest) if entry is not None and len(entry.scores) == size else None
+        if entry is None or rows is None:
+            if len(self._entries) >= _MOST_ENTRIES:
+                self._entries.clear()
+            entry = self._entries[key] = _Entry(compute(ALL).copy(), touches.newest)
         elif rows:
-            scores = kept[0]
-            scores.setflags(write=True)
-            scores[rows] = compute(np.array(rows, np.int64))
-        else:
-            return kept[0]
-        scores.setflags(write=False)
-        self._scores[key] = scores, touches.newest
-        return scores
+            entry.scores.setflags(write=True)
+            entry.scores[rows] = compute(np.array(rows, np.int64))
+            entry.newest = touches.newest
+        entry.scores.setflags(write=False)
+        return entry.scores
 
     def fresh(self, key: Hashable, size: int, touches: Touches) -> Ints | None:
         """The scores, if they are known and no row has changed since."""
-        kept = self._scores.get(key)
-        if kept is None or len(kept[0]) != size or kept[1] != touches.newest:
+        entry = self._entries.get(key)
+        if entry is None or len(entry.scores) != size or entry.newest != touches.newest:
             return None
-        return kept[0]
+        return entry.scores
 
     def clear(self) -> None:
         """Needed when rows are reused for other nodes."""
-        self._scores.clear()
+        self._entries.clear()
 
 
 Known = Callable[[Hashable], Ints | None]
