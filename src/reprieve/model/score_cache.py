@@ -14,7 +14,7 @@ from reprieve.model.columns import Ints
 Rows = Ints | slice
 ALL = slice(None)
 
-_MOST_ENTRIES = 256  # pod shapes; beyond that the cache starts over
+_MOST_ENTRIES = 256  # kinds of pods; beyond that the longest unused is dropped
 _MOST_TOUCHES = 4096  # scores that are older than so many changes are computed anew
 
 
@@ -49,21 +49,22 @@ class _Entry:
 
 class ScoreCache:
     def __init__(self) -> None:
-        self._entries: dict[Hashable, _Entry] = {}
+        self._entries: dict[Hashable, _Entry] = {}  # the longest unused first
 
     def refreshed(self, key: Hashable, size: int, touches: Touches, compute: Callable[[Rows], Ints]) -> Ints:
         """``size``: how many rows there are."""
-        entry = self._entries.get(key)
+        entry = self._entries.pop(key, None)
         rows = touches.since(entry.newest) if entry is not None and len(entry.scores) == size else None
         if entry is None or rows is None:
+            entry = _Entry(compute(ALL).copy(), touches.newest)
             if len(self._entries) >= _MOST_ENTRIES:
-                self._entries.clear()
-            entry = self._entries[key] = _Entry(compute(ALL).copy(), touches.newest)
+                del self._entries[next(iter(self._entries))]
         elif rows:
             entry.scores.setflags(write=True)
             entry.scores[rows] = compute(np.array(rows, np.int64))
             entry.newest = touches.newest
         entry.scores.setflags(write=False)
+        self._entries[key] = entry
         return entry.scores
 
     def fresh(self, key: Hashable, size: int, touches: Touches) -> Ints | None:
