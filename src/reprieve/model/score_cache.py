@@ -1,7 +1,8 @@
 """Scores cached from one decision to the next, and recomputed only for the node rows that changed.
 
-Only scores that depend on nothing but a node's own numbers can be cached this way. A what-if has the scores
-of its base, but for the nodes where they differ.
+Only scores that depend on nothing but the node itself can be cached this way: on what it is (labels, taints,
+a cordon, features, capacity), and on how full it is. A what-if has the scores of its base, but for the nodes
+where they differ.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +20,10 @@ _MOST_TOUCHES = 4096  # scores that are older than so many changes are computed 
 
 
 class Touches:
-    """Which rows changed, in order. Changes are numbered from 1; only the latest are remembered."""
+    """Which rows changed in anything that scores depend on, in order.
+
+    Changes are numbered from 1; only the latest are remembered.
+    """
 
     def __init__(self) -> None:
         self.newest = 0

@@ -28,7 +28,7 @@ class NodeRows:
         self._slots = np.full((0, 0), NO_POD, np.int64)
         self._height = 0  # of the fullest node, or more
         self._may_be_lower = False  # a node that was the fullest has fewer pods, or is gone
-        self._touches = Touches()  # rows whose numbers changed
+        self._touches = Touches()  # rows of nodes that changed in anything that is cached for a node alone
         self._uncounted: set[int] = set()  # rows of nodes where pods came or left
         self._scores = ScoreCache()
         self._table: Nodes | None = None
@@ -62,22 +62,21 @@ class NodeRows:
         self._requested = grown(self._requested, row + 1)
         self._nonzero = grown(self._nonzero, row + 1)
         self._slots = grown(self._slots, row + 1, NO_POD)
-        self._set_capacity(row, column)
+        self._allocatable[:, row] = column
+        self._touches.touch(row)
         self._table = None
         return row
 
     def change(self, row: int, node: Node, capacity: Amounts, axis: ResourceAxis) -> None:
-        self._set_capacity(row, _column(capacity, axis))
+        """Merits depend on all that is read of a node: its labels, taints, cordon and features, too."""
+        self._allocatable[:, row] = _column(capacity, axis)
         self.objects[row] = node
         self._changed[row] = node
+        self._touches.touch(row)
 
     def note(self, row: int, node: Node) -> None:
         """The object changed in nothing that is read."""
         self.objects[row] = node
-
-    def _set_capacity(self, row: int, column: Ints) -> None:
-        self._touches.touch(row)
-        self._allocatable[:, row] = column
 
     def drop(self, name: str) -> tuple[int, int]:
         """Frees the row of an empty node; says which row moved there (itself, if it was the last)."""

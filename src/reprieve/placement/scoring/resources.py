@@ -13,7 +13,7 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
 
-OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by the numbers of each alone
+OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by how full each is
 
 _FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
 _POINT = HIGHEST // 10  # a configured shape scores from 0 to 10
