@@ -10,6 +10,7 @@ from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, Strategy
+from reprieve.placement.scoring.resources import is_balanced
 from reprieve.placement.scoring.scale import HIGHEST
 
 _FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrix
@@ -34,8 +35,7 @@ def allocation(ask: Ask, shape: Shape, node: int) -> int | None:
 
 def balance(ask: Ask, shape: Shape, node: int) -> int | None:
     """Of more than two resources it is a standard deviation, for which there are columns."""
-    requested = {name for name, amount in shape.requests if amount}
-    if not any(resource.name in requested for resource in ask.profile.balanced_resources):
+    if not is_balanced(shape, ask.profile):
         return 0
     uses = [*_uses(ask, shape, node)]
     if len(uses) > 2:

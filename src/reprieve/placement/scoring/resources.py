@@ -9,8 +9,9 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
 from reprieve.model.score_cache import Rows
+from reprieve.model.shape import Shape
 from reprieve.placement.demand import Ask
-from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
+from reprieve.placement.profile import Profile, ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
 
 OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by how full each is
@@ -126,20 +127,20 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
     """Whether the pod makes the use of resources more balanced or less."""
-    if not _is_balanced(ask):
+    if not is_balanced(ask.shape, ask.profile):
         return None
     resources = ask.profile.balanced_resources
     return ask.view.scores_by_row(("balance", *_pod_key(ask), resources), partial(_balance, ask))
 
 
 def balance_by_row(ask: Ask, rows: Rows) -> Ints | None:
-    return _balance(ask, rows) if _is_balanced(ask) else None
+    return _balance(ask, rows) if is_balanced(ask.shape, ask.profile) else None
 
 
-def _is_balanced(ask: Ask) -> bool:
-    """Whether the pod requests any of the resources."""
-    requests = dict(ask.shape.requests)
-    return any(requests.get(resource.name) for resource in ask.profile.balanced_resources)
+def is_balanced(shape: Shape, profile: Profile) -> bool:
+    """Whether the pod requests any of the resources; being one more pod is no request, as upstream."""
+    requested = {name for name, amount in shape.requests if amount and name != PODS}
+    return any(resource.name in requested for resource in profile.balanced_resources)
 
 
 def _balance(ask: Ask, rows: Rows) -> Ints:
