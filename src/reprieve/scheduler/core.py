@@ -1,6 +1,8 @@
 """The scheduler as a state machine: events in, effects out. It does no I/O and reads no clock.
 
-An exception that one event or one demand causes is contained: it is set aside, and all others go on.
+An exception that one event or one demand causes is contained: it is set aside, and all others go on. One in
+what is done for all of them (sweeps over plans, writing columns) leaves ``observe``: whatever goes on from
+there could decide by wrong numbers, and a scheduler that is started anew reads the cluster afresh.
 """
 
 from collections import Counter

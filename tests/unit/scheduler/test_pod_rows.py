@@ -63,3 +63,14 @@ def test_a_row_that_is_free_is_none() -> None:
     assert table.groups[0] is None
     rows.drop(("default", "b"))
     assert rows.table().label("app").codes.tolist() == [0, 0]
+
+
+def test_columns_that_could_not_be_written_are_not_taken_for_up_to_date() -> None:
+    """The axis lacks a resource of one pod, which is a mistake of ours: no other pod may pay for it."""
+    odd = {"name": "c", "resources": {"requests": {"example.com/odd": "1"}}}
+    rows = rows_with({"name": "a", "cpu": "1"}, {"name": "b", "containers": [odd]})
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            rows.table()
+    rows.drop(("default", "b"))
+    assert rows.table().requests[0].tolist() == [1000, 0]
