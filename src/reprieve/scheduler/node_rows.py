@@ -108,6 +108,9 @@ class NodeRows:
         self.on_node[row].remove((rank, pod))
         self._uncounted.add(row)
 
+    def uncounted(self) -> int:
+        return len(self._uncounted)
+
     def count(self, requests: Ints, nonzero: Ints) -> None:
         """Adds up the pods of the nodes where they changed. [resource, pod] what each pod requests."""
         for row in self._uncounted:

@@ -137,6 +137,9 @@ class PodRows:
         self._terminating = grown(self._terminating, size)
         self._static = grown(self._static, size)
 
+    def unwritten(self) -> int:
+        return len(self._unwritten)
+
     def write(self) -> None:
         """Brings the columns up to date, in the order in which pods came and changed.
 

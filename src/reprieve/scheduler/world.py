@@ -466,6 +466,10 @@ class World:
         self.write_columns()
         self._pods.withdraw()
 
+    def unwritten(self) -> int:
+        """How many rows of pods and nodes have changed since the columns were written."""
+        return self._pods.unwritten() + self._nodes.uncounted()
+
     def write_columns(self) -> None:
         """Brings the columns up to date, for all that changed since."""
         self._pods.write()
