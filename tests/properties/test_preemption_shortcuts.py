@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model.objects import Pod
+from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
@@ -28,6 +29,7 @@ from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, W
 from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
+from reprieve.scheduler.victims_in_flight import counting_on
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
 from tests.properties.worlds import decoded
@@ -187,6 +189,20 @@ def test_pruning_changes_no_answer_whatever_the_order_of_the_criteria(
 def test_nor_where_most_nodes_are_pruned(crowd: Crowd, policy: Policy, ranking: Ranking) -> None:
     question = asked(crowd, policy, ranking)
     assert_same_answer(replace(question, most=2) if question is not None else None)
+
+
+@given(crowds(EVERYTHING, MANY, gang=False), POLICIES, SEEDS, st.integers(1, 6))
+def test_nor_does_a_plan_that_needs_no_victim_in_flight(
+    crowd: Crowd, policy: Policy, seed: int, count: int
+) -> None:
+    question = question_of(crowd, policy)
+    if question is None:
+        return
+    running = np.flatnonzero(question.view.where != NOWHERE).tolist()
+    in_flight = random.Random(seed).sample(running, min(count, len(running)))
+    find = counting_on(np.array(sorted(in_flight), np.int64))
+    quick, plain = (find(replace(question, shortcuts=taken), 0.0) for taken in (EAGER, NONE))
+    assert quick == plain
 
 
 def test_pruning_sees_the_pods_that_a_unit_takes_along() -> None:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprieve.model.json import Json
 from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile, Strategy
-from reprieve.scheduler import growable_columns
+from reprieve.scheduler import growable_columns, world
 from tests.properties.described import described
 from tests.properties.mirrored import GROUPS, Mirrored, key_of, mirrored
 from tests.properties.vocabulary import GPU, MANY_RESOURCES, NAMESPACES
@@ -113,3 +114,44 @@ def assert_empty(now: Mirrored) -> None:
     for relation in (view.pods.ports, view.pods.affinity, view.pods.claims, view.pods.disks):
         assert not len(relation)
         assert len(relation.things) <= 1
+
+
+# --- resources that come and go ------------------------------------------------------------------
+
+NAMES = [f"example.com/r{i}" for i in range(9)]
+AMOUNTS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from("012"), max_size=4)
+APPEARANCES = st.tuples(
+    st.sampled_from(("Pod", "Node")), st.integers(0, 2), st.none() | AMOUNTS, st.booleans()
+)
+
+
+def appearance(kind: str, number: int, amounts: dict[str, str]) -> Json:
+    """A pod on a node, or a node, by its number."""
+    meta = {"name": f"{kind.lower()}{number}", "uid": f"{kind}-{number}"}
+    thing: Json = {"apiVersion": "v1", "kind": kind, "metadata": meta}
+    if kind == "Node":
+        allocatable = {"cpu": "4", "memory": "8Gi", "pods": "9", **amounts}
+        return thing | {"spec": {}, "status": {"allocatable": allocatable}}
+    meta["namespace"] = "default"
+    container = {"name": "c", "resources": {"requests": {"cpu": "1", **amounts}}}
+    spec = {"nodeName": f"node{number}", "containers": [container]}
+    return thing | {"spec": spec, "status": {"phase": "Running"}}
+
+
+@given(st.lists(APPEARANCES, max_size=30))
+def test_whichever_resources_are_forgotten_all_amounts_count(
+    steps: list[tuple[str, int, dict[str, str] | None, bool]],
+) -> None:
+    """A few names are many here. Some objects come together, so that columns are not written in between."""
+    now = Mirrored()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world, "_MANY_RESOURCES", 4)
+        for kind, number, amounts, looks in steps:
+            known = now.objects.get(key_of(appearance(kind, number, {})))
+            if amounts is not None:
+                now.show(appearance(kind, number, amounts))
+            elif known is not None:
+                now.lose(known)
+            if looks:
+                assert described(now.mirror.snapshot()) == described(now.built())
+    assert described(now.mirror.snapshot()) == described(now.built())

@@ -1,10 +1,12 @@
 """Scores cached from one decision to the next, and recomputed only for the node rows that changed.
 
-Only scores that depend on nothing but a node's own numbers can be cached this way. A what-if has the scores
-of its base, but for the nodes where they differ.
+Only scores that depend on nothing but the node itself can be cached this way: on what it is (labels, taints,
+a cordon, features, capacity), and on how full it is. A what-if has the scores of its base, but for the nodes
+where they differ.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,12 +15,15 @@ from reprieve.model.columns import Ints
 Rows = Ints | slice
 ALL = slice(None)
 
-_MOST_ENTRIES = 256  # pod shapes; beyond that the cache starts over
+_MOST_ENTRIES = 256  # kinds of pods; beyond that the longest unused is dropped
 _MOST_TOUCHES = 4096  # scores that are older than so many changes are computed anew
 
 
 class Touches:
-    """Which rows changed, in order. Changes are numbered from 1; only the latest are remembered."""
+    """Which rows changed in anything that scores depend on, in order.
+
+    Changes are numbered from 1; only the latest are remembered.
+    """
 
     def __init__(self) -> None:
         self.newest = 0
@@ -38,38 +43,44 @@ class Touches:
         return list(dict.fromkeys(self._latest[len(self._latest) - behind :]))
 
 
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """Scores that are up to date with all changes up to one. They are written in place, so it is no value."""
+
+    scores: Ints
+    newest: int
+
+
 class ScoreCache:
     def __init__(self) -> None:
-        self._scores: dict[Hashable, tuple[Ints, int]] = {}
+        self._entries: dict[Hashable, _Entry] = {}  # the longest unused first
 
     def refreshed(self, key: Hashable, size: int, touches: Touches, compute: Callable[[Rows], Ints]) -> Ints:
         """``size``: how many rows there are."""
-        kept = self._scores.get(key)
-        rows = touches.since(kept[1]) if kept is not None and len(kept[0]) == size else None
-        if kept is None or rows is None:
-            if len(self._scores) >= _MOST_ENTRIES:
-                self._scores.clear()
-            scores = compute(ALL).copy()
+        entry = self._entries.pop(key, None)
+        rows = touches.since(entry.newest) if entry is not None and len(entry.scores) == size else None
+        if entry is None or rows is None:
+            entry = _Entry(compute(ALL).copy(), touches.newest)
+            if len(self._entries) >= _MOST_ENTRIES:
+                del self._entries[next(iter(self._entries))]
         elif rows:
-            scores = kept[0]
-            scores.setflags(write=True)
-            scores[rows] = compute(np.array(rows, np.int64))
-        else:
-            return kept[0]
-        scores.setflags(write=False)
-        self._scores[key] = scores, touches.newest
-        return scores
+            entry.scores.setflags(write=True)
+            entry.scores[rows] = compute(np.array(rows, np.int64))
+            entry.newest = touches.newest
+        entry.scores.setflags(write=False)
+        self._entries[key] = entry
+        return entry.scores
 
     def fresh(self, key: Hashable, size: int, touches: Touches) -> Ints | None:
         """The scores, if they are known and no row has changed since."""
-        kept = self._scores.get(key)
-        if kept is None or len(kept[0]) != size or kept[1] != touches.newest:
+        entry = self._entries.get(key)
+        if entry is None or len(entry.scores) != size or entry.newest != touches.newest:
             return None
-        return kept[0]
+        return entry.scores
 
     def clear(self) -> None:
         """Needed when rows are reused for other nodes."""
-        self._scores.clear()
+        self._entries.clear()
 
 
 Known = Callable[[Hashable], Ints | None]

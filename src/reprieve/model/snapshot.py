@@ -29,7 +29,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedScores:
-    """The score cache, the number of nodes, and which of them changed."""
+    """The score cache, the number of nodes, and which of them changed, be it in what they are or how full."""
 
     scores: ScoreCache
     size: int
@@ -67,7 +67,7 @@ class Snapshot:
     cached_scores: CachedScores | WhatIfScores | None = None
 
     def scores_by_row(self, key: Hashable, compute: Callable[[Rows], Ints]) -> Ints:
-        """Scores that depend on a node's own numbers only, so that they can be cached per row."""
+        """Scores that depend on the node alone (what it is, and how full), and so are cached per row."""
         return compute(ALL) if self.cached_scores is None else self.cached_scores.get(key, compute)
 
     def pods_matching(self, term: PodTerm) -> Mask:

@@ -10,17 +10,19 @@ Why a node is refused is not known here: for a pod that fits nowhere, ``place`` 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.score_cache import Rows
+from reprieve.model.selectors import NodeQuery
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import CachedScores
 from reprieve.placement.constraints import node, resources, volumes
 from reprieve.placement.demand import Ask, Constraint, Scorer
-from reprieve.placement.profile import Preference, Profile
+from reprieve.placement.profile import HOSTNAME, Preference, Profile
 from reprieve.placement.scoring import SCORERS, one_node
 from reprieve.placement.scoring.resources import OwnScorer, allocation_by_row, balance_by_row
 
@@ -86,11 +88,13 @@ def _weighed(profile: Profile, scorers: Mapping[Preference, T]) -> tuple[tuple[T
 
 
 def best_node(ask: Ask, constraints: tuple[Constraint, ...], allowed: Mask | None) -> int | None:
-    """The node that ``survey`` and ``best`` would find; None if there is none, or if nothing is cached."""
+    """The node that ``survey`` and ``best`` would find; None if there is none, or if it is not cached."""
     cached = ask.view.cached_scores
     if not isinstance(cached, CachedScores) or not cached.size:
         return None
     shape, rules = ask.shape, _rules(constraints, ask.profile)
+    if (shape.nodes.selector or shape.nodes.terms) and _names_nodes(shape.nodes):
+        return None
     merits = cached.get(_key(rules, shape), partial(_merits, ask, rules))
     if allowed is not None:
         merits = np.where(allowed, merits, _REFUSED)
@@ -111,6 +115,13 @@ def best_node(ask: Ask, constraints: tuple[Constraint, ...], allowed: Mask | Non
     for more in added:
         merits = merits + len(merits) * more
     return int(np.where(feasible, merits, _REFUSED).argmax())
+
+
+def _names_nodes(query: NodeQuery) -> bool:
+    """Pods of a DaemonSet do, each its own node: what is cached for one is of no use to any other."""
+    terms = query.terms or ()
+    labels = chain(query.selector, *(term.labels for term in terms))
+    return any(term.names for term in terms) or any(one.key == HOSTNAME for one in labels)
 
 
 def _key(rules: _Rules, shape: Shape) -> Hashable:

@@ -54,9 +54,10 @@ class DefaultSpread:
     honors_taints: bool = False
 
 
+HOSTNAME = "kubernetes.io/hostname"  # a label that tells nodes apart, as their names do
 CPU_AND_MEMORY = (ResourceWeight(CPU), ResourceWeight(MEMORY))
 SYSTEM_SPREAD = (
-    DefaultSpread("kubernetes.io/hostname", 3),
+    DefaultSpread(HOSTNAME, 3),
     DefaultSpread("topology.kubernetes.io/zone", 5),
 )
 DEFAULT_WEIGHTS = (

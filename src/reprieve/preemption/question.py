@@ -20,7 +20,9 @@ from reprieve.preemption.units import Units
 class Shortcuts:
     """Up to which size the search takes no shortcut. A shortcut saves time and changes no answer."""
 
-    nodes: int = 20  # of more candidate nodes, the search makes plans only for those that may win
+    # Of more candidate nodes, the search makes plans only for those that may win; in a cluster of more, a
+    # plan that needs no victim in flight is not searched again.
+    nodes: int = 20
     victims: int = 512  # of more nodes, it works out the victims only where the plan may win
     units: int = 100  # of more units, it reprieves at once those that the placement puts at no risk
 

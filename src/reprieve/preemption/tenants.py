@@ -32,8 +32,14 @@ class Tenants:
     blocks: Mask  # [slot, node] the demand cannot run beside the tenant, however much room there is
 
     def on(self, chosen: Mask) -> "Tenants":
-        there, units, blocks = self.there[:, chosen], self.units[:, chosen], self.blocks[:, chosen]
-        return Tenants(self.nodes[chosen], there, units, self.room[..., chosen], blocks)
+        columns = np.flatnonzero(chosen)  # taking these takes half the time of a mask
+        return Tenants(
+            nodes=self.nodes.take(columns),
+            there=self.there.take(columns, axis=1),
+            units=self.units.take(columns, axis=1),
+            room=self.room.take(columns, axis=2),
+            blocks=self.blocks.take(columns, axis=1),
+        )
 
 
 def tenants_on(nodes: Ints, ask: Ask, units: Units, taken: Mask, blocking: Mask) -> Tenants:

@@ -7,7 +7,7 @@ a pod as soon as that pod is bound, finished or gone.
 from collections.abc import Iterable, Iterator
 
 from reprieve.model.effects import Effect, Target
-from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod
 from reprieve.model.scheduled_times import scheduled_at
 from reprieve.model.shape import CompiledPod
@@ -193,15 +193,18 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
 
 def holds_changed(state: State, now: float) -> Iterator[Effect]:
     """Pods of units that are being evicted wait from now on, or not any more."""
-    if not (state.held_units or state.is_evicting()):
+    if not (state.held_units or state.groups_in_units or state.is_evicting()):
         return
-    before, state.held_units = state.held_units, state.units_held()
-    changed = before ^ state.held_units
-    if not changed:
+    before, groups_before = state.held_units, state.groups_in_units
+    state.held_units, state.groups_in_units = state.units_held(), state.groups_being_evicted()
+    changed, ended = before ^ state.held_units, groups_before - state.groups_in_units
+    if not changed and not ended:
         return
     waiting = [(key, state.units_of(key)) for key in state.queue if key.kind.is_of_groups]
     for key, units in waiting:
-        if not units.isdisjoint(changed):
+        # Once it is over, a group may be part of another unit than the one that it was evicted with.
+        has_ended = any(key_of(group) in ended for group in state.pod_groups_of(key)) if ended else False
+        if has_ended or not units.isdisjoint(changed):
             yield from stand_in_line(state, key, now, changed=units.isdisjoint(state.held_units))
 
 

@@ -5,7 +5,7 @@ How full a node is follows from the pods on it; it is added up when it is next l
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Ints, Mask, matrix
 from reprieve.model.nodes import Nodes, nodes_patched, nodes_table
 from reprieve.model.objects import Node
 from reprieve.model.pods_by_importance import NO_POD, Importance
@@ -28,7 +28,7 @@ class NodeRows:
         self._slots = np.full((0, 0), NO_POD, np.int64)
         self._height = 0  # of the fullest node, or more
         self._may_be_lower = False  # a node that was the fullest has fewer pods, or is gone
-        self._touches = Touches()  # rows whose numbers changed
+        self._touches = Touches()  # rows of nodes that changed in anything that is cached for a node alone
         self._uncounted: set[int] = set()  # rows of nodes where pods came or left
         self._scores = ScoreCache()
         self._table: Nodes | None = None
@@ -54,7 +54,7 @@ class NodeRows:
     # --- the nodes themselves ---
 
     def add(self, node: Node, capacity: Amounts, axis: ResourceAxis) -> int:
-        row = len(self.objects)
+        row, column = len(self.objects), _column(capacity, axis)
         self.objects.append(node)
         self.rows[node.metadata.name] = row
         self.on_node.append([])
@@ -62,31 +62,28 @@ class NodeRows:
         self._requested = grown(self._requested, row + 1)
         self._nonzero = grown(self._nonzero, row + 1)
         self._slots = grown(self._slots, row + 1, NO_POD)
-        self._set_capacity(row, capacity, axis)
+        self._allocatable[:, row] = column
+        self._touches.touch(row)
         self._table = None
         return row
 
     def change(self, row: int, node: Node, capacity: Amounts, axis: ResourceAxis) -> None:
+        """Merits depend on all that is read of a node: its labels, taints, cordon and features, too."""
+        self._allocatable[:, row] = _column(capacity, axis)
         self.objects[row] = node
-        self._set_capacity(row, capacity, axis)
         self._changed[row] = node
+        self._touches.touch(row)
 
     def note(self, row: int, node: Node) -> None:
         """The object changed in nothing that is read."""
         self.objects[row] = node
 
-    def _set_capacity(self, row: int, capacity: Amounts, axis: ResourceAxis) -> None:
-        self._touches.touch(row)
-        self._allocatable[:, row] = 0
-        for name, amount in capacity.items():
-            self._allocatable[axis.names.index(name), row] = amount
-
     def drop(self, name: str) -> tuple[int, int]:
         """Frees the row of an empty node; says which row moved there (itself, if it was the last)."""
         row, last = self.rows.pop(name), len(self.objects) - 1
-        for matrix in (self._allocatable, self._requested, self._nonzero, self._slots):
-            matrix[:, row] = matrix[:, last]
-            matrix[:, last] = NO_POD if matrix is self._slots else 0
+        for columns in (self._allocatable, self._requested, self._nonzero, self._slots):
+            columns[:, row] = columns[:, last]
+            columns[:, last] = NO_POD if columns is self._slots else 0
         self.objects[row], self.on_node[row] = self.objects[last], self.on_node[last]
         self.objects.pop()
         self.on_node.pop()
@@ -110,6 +107,9 @@ class NodeRows:
     def leave(self, row: int, pod: int, rank: Importance) -> None:
         self.on_node[row].remove((rank, pod))
         self._uncounted.add(row)
+
+    def uncounted(self) -> int:
+        return len(self._uncounted)
 
     def count(self, requests: Ints, nonzero: Ints) -> None:
         """Adds up the pods of the nodes where they changed. [resource, pod] what each pod requests."""
@@ -162,3 +162,8 @@ class NodeRows:
             self._height -= 1
         self._may_be_lower = False
         return published(self._slots[: self._height], len(self))
+
+
+def _column(capacity: Amounts, axis: ResourceAxis) -> Ints:
+    """[resource]; made before anything is changed, so that a node is added or changed as a whole or not."""
+    return matrix([capacity], axis.names)[:, 0]

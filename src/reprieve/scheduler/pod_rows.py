@@ -137,15 +137,23 @@ class PodRows:
         self._terminating = grown(self._terminating, size)
         self._static = grown(self._static, size)
 
+    def unwritten(self) -> int:
+        return len(self._unwritten)
+
     def write(self) -> None:
-        """Brings the columns up to date, in the order in which pods came and changed."""
+        """Brings the columns up to date, in the order in which pods came and changed.
+
+        What is wrong with one pod must show when that pod is added: the exception is then contained as that
+        of one event. Here it would be one of all pods. It stops the scheduler, and leaves no column behind
+        that looks up to date and is not.
+        """
         rows = [*self._unwritten]
         if not rows:
             return
-        self._unwritten = {}
         self._make_room(len(self.compiled))
         self._write_pods(rows, [self.compiled[row].pod for row in rows])
         self._write_shapes(rows, [self.compiled[row].shape for row in rows])
+        self._unwritten = {}
 
     def _write_pods(self, rows: list[int], pods: list[Pod]) -> None:
         self._priority[rows] = [pod.spec.priority or 0 for pod in pods]

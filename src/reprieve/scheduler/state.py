@@ -81,6 +81,7 @@ class State:
         # Demands of groups to be enqueued anew when all events of a step are seen, and whether each changed.
         self.to_enqueue: dict[DemandKey, bool] = {}
         self.held_units: frozenset[str] = frozenset()  # whose waiting pods were told to wait
+        self.groups_in_units: frozenset[GroupKey] = frozenset()  # of which pods were evicted with a unit
         self.rerun: set[GroupKey] = set()  # groups of which pods were bound or are being deleted since
         self.resized: set[GroupKey] = set()  # groups of which pods asked to grow, or ask no more
         self.set_aside = SetAsideEvents()
@@ -142,9 +143,15 @@ class State:
     # --- whole units that are being evicted ---
 
     def unit_of(self, group: GroupKey | None) -> str | None:
-        """The name of the unit that the pods of a group are evicted with; None if each goes alone."""
-        found = self.world.groups.tree().unit(group)
-        return found[0] if found is not None else None
+        """The name of the unit that the pods of a group are evicted with; None if each goes alone.
+
+        A group around it that appears meanwhile does not change the unit whose eviction has begun.
+        """
+        if group is None:
+            return None
+        begun = self.ledger.unit_evictions.unit_of(group) or self.ledger.open_marks.unit_of(group)
+        found = self.world.groups.tree().unit(group) if begun is None else None
+        return found[0] if found is not None else begun
 
     def demand_of(self, pod: Pod) -> DemandKey:
         """The demand that a waiting pod is part of."""
@@ -183,6 +190,10 @@ class State:
         """Those with a pod that is waited for, or with a mark that is not closed yet."""
         begun = (unit for unit in self.ledger.unit_evictions.units() if self.is_waited_for(unit))
         return self.committing().union(begun, self.ledger.open_marks.units())
+
+    def groups_being_evicted(self) -> frozenset[GroupKey]:
+        """Groups with pods that are evicted with a unit, or with a mark that is not closed yet."""
+        return self.ledger.unit_evictions.groups() | self.ledger.open_marks.groups()
 
     def is_waited_for(self, unit: str) -> bool:
         """Whether a pod of this unit is on its way."""

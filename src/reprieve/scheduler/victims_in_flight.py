@@ -20,7 +20,7 @@ from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.least_disturbance.deferral import not_at_all
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.pod_by_pod import FindCandidates
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import Policy, SearchMode
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import pods_that_matter
 from reprieve.preemption.search import candidates
@@ -47,9 +47,35 @@ def _candidates(question: Question, now: float, in_flight: Ints) -> list[Plan] |
     # What is remembered of a plan does not say on which victims in flight it counts.
     question, emptied = _undeferred(question), _undeferred(emptied)
     found = candidates(emptied, now)
+    if not isinstance(found, NoPlan) and _is_apart(question, found[0], gone):
+        return [replace(found[0], spared=())]
     if not isinstance(found, NoPlan):
         found = candidates(_unimproved(_as_planned(question, found[0], gone)), now)
     return candidates(question, now) if isinstance(found, NoPlan) else list(map(_unproved, found))
+
+
+def _is_apart(question: Question, plan: Plan, gone: Ints) -> bool:
+    """Whether it is clear that a plan for one pod needs no victim in flight: it stands as it is.
+
+    None of them was on its node, and pods there count by their room and ports alone. So none of the plan's
+    victims can be spared either, and the search among them would find them all again.
+    """
+    demand, view, rows = question.demand, question.view, _rows_of(plan)
+    if len(view.nodes) <= question.shortcuts.nodes:
+        return False
+    if len(demand.pods) > 1 or question.is_for_group or question.disturbs_least:
+        return False
+    if plan.ceiling is None and question.policy.search is not SearchMode.UPSTREAM:
+        return False
+    node = plan.placement.nodes[0]
+    if (
+        (view.where[gone] == node).any()
+        or (view.where[rows] != node).any()
+        or view.pods.groups.codes[rows].any()
+    ):
+        return False
+    guarded = np.isin(rows, question.policy.accounts(view).pods).any()
+    return not guarded and not pods_that_matter(demand, view, question.profile).any()
 
 
 def _may_be_enough(question: Question, emptied: Question, gone: Ints) -> bool:
@@ -92,9 +118,12 @@ def _as_planned(question: Question, plan: Plan, gone: Ints) -> Question:
     there = np.zeros(len(question.view.nodes), np.bool_)
     there[[node for _, node in plan.places]] = True
     question = _within(question, plan, there)
-    victims = np.array([row for unit in plan.victims for row in unit.pods], np.int64)
-    victims = np.concatenate([gone, victims])
+    victims = np.concatenate([gone, _rows_of(plan)])
     return _evicting_only(replace(question, demand=replace(question.demand, allowed=there)), victims)
+
+
+def _rows_of(plan: Plan) -> Ints:
+    return np.array([row for unit in plan.victims for row in unit.pods], np.int64)
 
 
 def _within(question: Question, plan: Plan, there: Mask) -> Question:
@@ -102,7 +131,7 @@ def _within(question: Question, plan: Plan, there: Mask) -> Question:
 
     On nodes without a victim of the plan, victims in flight would have to be enough, and are not.
     """
-    nodes = question.view.where[[row for unit in plan.victims for row in unit.pods]]
+    nodes = question.view.where[_rows_of(plan)]
     if len(question.demand.pods) > 1 or not there[nodes].all():
         return question
     elsewhere = Rejection(~there, Reason(Code.OUTSIDE_DOMAIN, "the node of the plan"), curable=False)

@@ -251,9 +251,9 @@ class World:
         if (old.shape is new.shape or old.shape == new.shape) and facts_of(old.pod) == facts_of(new.pod):
             self._pods.note(row, new)
         else:
+            self._widen(dict(new.shape.requests))
             # It leaves with its old weight and rank and comes back with the new ones.
             self._move(row, NOWHERE)
-            self._widen(dict(new.shape.requests))
             self._pods.change(row, new)
             self.groups.leave(group_key(old.pod), key)
             self.groups.join(group_key(new.pod), key)
@@ -346,11 +346,9 @@ class World:
     def _widen(self, resources: Collection[str]) -> None:
         if self._axis.has(resources):
             return
-        axis = self._axis.extended(resources)
-        new = axis.names[len(self._axis.names) :]
-        if len(axis.names) > _MANY_RESOURCES:
-            self._forget_resources()
-        self._axis = self._axis.extended(new)
+        if len(self._axis.extended(resources).names) > _MANY_RESOURCES:
+            self._forget_resources()  # perhaps also some of these, which no known object has
+        self._axis = self._axis.extended(resources)
         self._pods.widen(self._axis)
         self._nodes.widen(self._axis)
 
@@ -488,6 +486,10 @@ class World:
         """What was published is a view, which no copy of the world can share."""
         self.write_columns()
         self._pods.withdraw()
+
+    def unwritten(self) -> int:
+        """How many rows of pods and nodes have changed since the columns were written."""
+        return self._pods.unwritten() + self._nodes.uncounted()
 
     def write_columns(self) -> None:
         """Brings the columns up to date, for all that changed since."""

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from reprieve.model.objects import KubernetesObject, Node, NodeStatus
+from reprieve.model.score_cache import ALL
 from reprieve.placement.profile import Profile, ResourceWeight, ShapePoint, Strategy
-from reprieve.placement.scoring import node, resources
+from reprieve.placement.scoring import node, one_node, resources
 from tests.unit.model.things import a_node, a_pod, container
 from tests.unit.placement.asking import ask_about, scores
 
@@ -57,6 +58,16 @@ def test_a_pod_that_evens_out_a_node_is_welcome_there() -> None:
 
 def test_balance_says_nothing_of_pods_without_requests() -> None:
     assert scores(resources.balance, ask_about(a_pod(), HALF_FULL)) is None
+
+
+@pytest.mark.parametrize("others", [(), ("ephemeral-storage",)], ids=["alone", "with another"])
+def test_balance_says_nothing_of_how_many_pods_there_are(others: tuple[str, ...]) -> None:
+    """For kube-scheduler a pod requests none of them, and is not scored if that is all it could request."""
+    profile = Profile(balanced_resources=tuple(map(ResourceWeight, ("pods", *others))))
+    ask = ask_about(NEW, HALF_FULL, profile)
+    assert scores(resources.balance, ask) is None
+    assert resources.balance_by_row(ask, ALL) is None
+    assert one_node.balance(ask, ask.shape, 0) == 0
 
 
 def test_fewer_unwelcoming_taints_are_better() -> None:

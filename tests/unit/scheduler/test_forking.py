@@ -9,7 +9,9 @@ import pytest
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
+from reprieve.model.score_cache import ScoreCache
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Outcome
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
 
 NODES = [a_node("n1", cpu="2"), a_node("n2", cpu="2")]
@@ -69,11 +71,30 @@ def test_a_fork_decides_as_if_it_had_seen_it_all_itself() -> None:
     assert played(scheduler_with().fork()) == played(scheduler_with())
 
 
+def test_a_fork_has_cached_scores_of_its_own() -> None:
+    full = a_pod("full", cpu="2", on="n1")
+    one = Scheduler()
+    one.observe([Seen(NODES[0]), Seen(full), Seen(a_pod("first", cpu="1")), Synced()], 0.0)
+    assert outcomes(one) == [Outcome.UNSCHEDULABLE], "which node will do is cached now"
+    two = one.fork()
+    alike = a_pod("alike", cpu="1", labels={"a": "b"})
+    one.observe([Gone(target(full)), Seen(alike)], 1.0)
+    assert Outcome.PLACED in outcomes(one)
+    two.observe([Seen(alike)], 1.0)
+    assert outcomes(two) == [Outcome.UNSCHEDULABLE], "in the fork, the node is still full"
+
+
+def outcomes(scheduler: Scheduler) -> list[Outcome]:
+    decided = iter(lambda: scheduler.decide(1.0), None)
+    return [one.decision.outcome for one in decided]
+
+
 def test_nothing_that_can_change_is_shared() -> None:
     one = scheduler_with(*map(Seen, WAITING), Synced())
     played(one)
     two = one.fork()
     ours, theirs = ({id(part): part for part in changeable(thing, set())} for thing in (one, two))
+    assert any(isinstance(part, ScoreCache) for part in ours.values()), "it looks into the model, too"
     assert [ours[key] for key in ours.keys() & theirs.keys()] == []
 
 
@@ -91,11 +112,8 @@ def changeable(thing: object, known: set[int]) -> Iterator[object]:
                 yield from changeable(part, known)
         case np.ndarray():
             yield thing
-        case _ if hasattr(thing, "__dict__") and type(thing).__module__.startswith("reprieve.scheduler"):
+        case _ if type(thing).__module__.startswith("reprieve."):
             yield thing
-            for part in vars(thing).values():
-                yield from changeable(part, known)
-        case _:
-            slots = getattr(type(thing), "__slots__", ())
-            for name in slots if not isinstance(slots, str) else ():
+            slots = (name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ()))
+            for name in {*getattr(thing, "__dict__", ()), *slots}:
                 yield from changeable(getattr(thing, name, None), known)

@@ -2,13 +2,15 @@
 
 import pytest
 
+from reprieve.model.events import Gone, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.model.pod_compilation import compile_pod
 from reprieve.model.pods import Pods
 from reprieve.model.resources import ResourceAxis
 from reprieve.scheduler import growable_columns
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.pod_rows import PodRows
-from tests.unit.scheduler.making import a_pod
+from tests.unit.scheduler.making import a_node, a_pod, target
 
 AXIS = ResourceAxis()
 
@@ -63,3 +65,33 @@ def test_a_row_that_is_free_is_none() -> None:
     assert table.groups[0] is None
     rows.drop(("default", "b"))
     assert rows.table().label("app").codes.tolist() == [0, 0]
+
+
+def test_columns_that_could_not_be_written_are_not_taken_for_up_to_date() -> None:
+    """The axis lacks a resource of one pod, which is a mistake of ours: no other pod may pay for it."""
+    odd = {"name": "c", "resources": {"requests": {"example.com/odd": "1"}}}
+    rows = rows_with({"name": "a", "cpu": "1"}, {"name": "b", "containers": [odd]})
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            rows.table()
+    rows.drop(("default", "b"))
+    assert rows.table().requests[0].tolist() == [1000, 0]
+
+
+def test_pods_that_pass_while_no_demand_waits_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are gone by then are not written at all."""
+    written: list[int] = []
+    monkeypatch.setattr(PodRows, "_write_pods", lambda _, rows, __: written.append(len(rows)))
+    scheduler = Scheduler()
+    scheduler.observe([Seen(a_node("n1")), Synced()], 0.0)
+    for i in range(100):
+        pod = a_pod(f"other-{i}", on="n1")
+        scheduler.observe([Seen(pod)], 0.0)
+        scheduler.observe([Gone(target(pod))], 0.0)
+    assert written == []
+    for i in range(300):
+        scheduler.observe([Seen(a_pod(f"stays-{i}", on="n1"))], 0.0)
+    assert len(written) == 1
+    scheduler.observe([Seen(a_pod("waits"))], 0.0)
+    assert len(written) == 2
+    assert sum(written) == 301

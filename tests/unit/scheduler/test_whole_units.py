@@ -15,6 +15,7 @@ from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, later, target, wanting
 from tests.unit.scheduler.serving import Served, served, until
+from tests.unit.scheduler.test_trees import a_tree
 
 NODES = [a_node(f"n{i}", labels={"host": f"n{i}"}) for i in (1, 2, 3)]
 NEW = a_pod("new", cpu="2", priority=9, nodeSelector={"host": "n1"})
@@ -160,6 +161,30 @@ def test_a_member_that_a_watch_shows_late_goes_too_though_a_victim_counts_as_stu
     assert called_off(cluster) == [EndReason.VICTIM_STUCK]
     cluster.gone("t0").show(member(2, on="n3"))
     assert cluster.does(SetCondition).wanted(Evict) == ["t2"]
+
+
+def test_a_group_around_it_that_appears_meanwhile_does_not_let_it_start_in_part() -> None:
+    """The unit is what it was at its first delete: until that is over, no pod of it starts or stays."""
+    tree = a_tree(priority=5, disruptedWhole=True)
+    inside, *pods = train(parent="tree")
+    cluster = until(served(*NODES, inside, *pods, NEW), Stage.EVICTING)
+    cluster.does(Evict).gone("t0").show(tree, member(2), member(3, on="n3"))
+    cluster.stage.after(20.0)
+    assert cluster.does(SetCondition).wanted(Evict) == ["t3"]
+    assert "t2" not in cluster.places_wanted()
+    assert cluster.does(Evict).drained().comes_true().places().keys() == {"new", "t2"}
+
+
+def test_nor_does_the_group_around_it_that_is_deleted_and_comes_back_meanwhile() -> None:
+    inside = a_group("train", 5, disruptedWhole=True, parent="tree")
+    other, its = a_group("eval", 5, parent="tree"), a_member("e0", "eval", cpu="1", priority=5, on="n3")
+    tree = a_tree(priority=5, disruptedWhole=True)
+    cluster = until(served(*NODES, tree, inside, *train()[1:], other, its, NEW), Stage.EVICTING)
+    assert sorted(cluster.wanted(Evict)) == ["e0", "t0", "t1"]
+    cluster.does(Evict).gone("t0").gone("tree", kind="CompositePodGroup")
+    cluster.show(a_tree(priority=5), member(2)).stage.after(20.0)
+    assert cluster.places_wanted().keys() <= {"new"}
+    assert cluster.drained().comes_true().places().keys() == {"new", "t2"}
 
 
 @pytest.mark.parametrize(("seconds", "goes"), [(20.0, ["t2"]), (70.0, [])])

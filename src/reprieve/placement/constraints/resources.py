@@ -46,8 +46,10 @@ def has_room_for(ask: Ask, shape: Shape, node: int) -> bool:
     """As ``has_room``, for a pod that requests what its shape says."""
     names, allocatable, requested = ask.view.axis.names, ask.view.allocatable, ask.view.requested
     for name, amount in shape.requests:
+        if not amount:
+            continue  # a resource of which every object names 0 may have no row
         row = names.index(name)
-        is_short = amount and allocatable.item(row, node) - requested.item(row, node) < amount
+        is_short = allocatable.item(row, node) - requested.item(row, node) < amount
         if is_short and not is_ignored(name, ask.profile):
             return False
     return True

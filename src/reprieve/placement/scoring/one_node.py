@@ -1,18 +1,18 @@
 """The scores of resources on one node, in plain numbers: for few nodes, columns cost more than they save.
 
-Everything is rounded as ``resources`` rounds it. None: the configured scores are not among the simple ones.
+Everything counts and is rounded as in ``resources``, which answers the same for columns. None: the configured
+scores are not among the simple ones.
 """
 
 from collections.abc import Iterator
 
-from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
+from reprieve.model.resources import CPU
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import ResourceWeight, Strategy
+from reprieve.placement.scoring.resources import FLOORED, counts, improvement, is_balanced, row_of
 from reprieve.placement.scoring.scale import HIGHEST
-
-_FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrix
 
 
 def allocation(ask: Ask, shape: Shape, node: int) -> int | None:
@@ -34,24 +34,22 @@ def allocation(ask: Ask, shape: Shape, node: int) -> int | None:
 
 def balance(ask: Ask, shape: Shape, node: int) -> int | None:
     """Of more than two resources it is a standard deviation, for which there are columns."""
-    requested = {name for name, amount in shape.requests if amount}
-    if not any(resource.name in requested for resource in ask.profile.balanced_resources):
+    if not is_balanced(shape, ask.profile):
         return 0
     uses = [*_uses(ask, shape, node)]
     if len(uses) > 2:
         return None
     without = _evenness([before / capacity for before, _, capacity in uses])
     with_pod = _evenness([after / capacity for _, after, capacity in uses])
-    half = HIGHEST // 2
-    return half + (half + with_pod - without) // 2
+    return improvement(without, with_pod)
 
 
-def _uses(ask: Ask, shape: Shape, node: int) -> Iterator[tuple[float, float, float]]:
-    """The resources that the node has. Floats, since columns round large amounts before they divide."""
+def _uses(ask: Ask, shape: Shape, node: int) -> Iterator[tuple[int, int, int]]:
+    """The resources that the node has."""
     for resource in ask.profile.balanced_resources:
         filling = _filling(ask.view, shape, resource, node, floored=False)
         if filling is not None and filling[2] > 0:
-            yield float(filling[0]), float(filling[1]), float(filling[2])
+            yield filling
 
 
 def _evenness(fractions: list[float]) -> int:
@@ -64,15 +62,15 @@ def _filling(
     view: Snapshot, shape: Shape, resource: ResourceWeight, node: int, *, floored: bool
 ) -> tuple[int, int, int] | None:
     """Requested without the pod, with the pod, and the capacity; None if the resource does not count."""
-    name, row = resource.name, view.axis.row(resource.name)
-    if row is None or name == PODS:
+    name, row = resource.name, row_of(view, resource.name)
+    if row is None:
         return None
     capacity: int = view.allocatable.item(row, node)
-    if floored and name in _FLOORED:
-        before: int = view.nonzero.item(_FLOORED[name], node)
+    if floored and name in FLOORED:
+        before: int = view.nonzero.item(FLOORED[name], node)
         return before, before + (shape.nonzero_cpu if name == CPU else shape.nonzero_memory), capacity
     request = next((amount for known, amount in shape.requests if known == name), 0)
-    if not request and name not in STANDARD:
+    if not counts(name, request):
         return None
     before = view.requested.item(row, node)
     return before, before + request, capacity

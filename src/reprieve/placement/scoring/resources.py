@@ -3,19 +3,23 @@
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.model.resources import CPU, MEMORY, PODS, STANDARD
 from reprieve.model.score_cache import Rows
+from reprieve.model.shape import Shape
+from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
-from reprieve.placement.profile import ResourceWeight, ShapePoint, Strategy
+from reprieve.placement.profile import Profile, ResourceWeight, ShapePoint, Strategy
 from reprieve.placement.scoring.scale import HIGHEST
 
-OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by the numbers of each alone
+N = TypeVar("N", int, Ints)
+OwnScorer = Callable[[Ask, Rows], Ints | None]  # of some nodes, by how full each is
 
-_FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
+FLOORED = {CPU: 0, MEMORY: 1}  # row in the nonzero matrices
 _POINT = HIGHEST // 10  # a configured shape scores from 0 to 10
 
 
@@ -29,22 +33,31 @@ class _Filling:
     capacity: Ints
 
 
+def row_of(view: Snapshot, name: str) -> int | None:
+    """Of a resource that may count: the number of pods never does."""
+    return view.axis.row(name) if name != PODS else None
+
+
+def counts(name: str, request: int) -> bool:
+    """Extended resources count only if the pod requests them."""
+    return bool(request) or name in STANDARD
+
+
 def _fillings(
     ask: Ask, weights: tuple[ResourceWeight, ...], rows: Rows, *, floored: bool
 ) -> Iterator[_Filling]:
-    """Extended resources count only if the pod requests them, and the number of pods never."""
     view = ask.view
     for resource in weights:
-        row = view.axis.row(resource.name)
-        if row is None or resource.name == PODS:
+        row = row_of(view, resource.name)
+        if row is None:
             continue
         capacity = view.allocatable[row][rows]
-        if floored and resource.name in _FLOORED:
-            kind = _FLOORED[resource.name]
+        if floored and resource.name in FLOORED:
+            kind = FLOORED[resource.name]
             request, before = view.pods.nonzero[kind, ask.pod], view.nonzero[kind][rows]
         else:
             request, before = view.pods.requests[row, ask.pod], view.requested[row][rows]
-            if not request and resource.name not in STANDARD:
+            if not counts(resource.name, request):
                 continue
         yield _Filling(resource.weight, before, before + request, capacity)
 
@@ -126,26 +139,31 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
     """Whether the pod makes the use of resources more balanced or less."""
-    if not _is_balanced(ask):
+    if not is_balanced(ask.shape, ask.profile):
         return None
     resources = ask.profile.balanced_resources
     return ask.view.scores_by_row(("balance", *_pod_key(ask), resources), partial(_balance, ask))
 
 
 def balance_by_row(ask: Ask, rows: Rows) -> Ints | None:
-    return _balance(ask, rows) if _is_balanced(ask) else None
+    return _balance(ask, rows) if is_balanced(ask.shape, ask.profile) else None
 
 
-def _is_balanced(ask: Ask) -> bool:
-    """Whether the pod requests any of the resources."""
-    requests = dict(ask.shape.requests)
-    return any(requests.get(resource.name) for resource in ask.profile.balanced_resources)
+def is_balanced(shape: Shape, profile: Profile) -> bool:
+    """Whether the pod requests any of the resources; being one more pod is no request, as upstream."""
+    requested = {name for name, amount in shape.requests if amount and name != PODS}
+    return any(resource.name in requested for resource in profile.balanced_resources)
 
 
 def _balance(ask: Ask, rows: Rows) -> Ints:
     fillings = list(_fillings(ask, ask.profile.balanced_resources, rows, floored=False))
     without = _evenness([(f.before, f.capacity) for f in fillings])
     with_pod = _evenness([(f.after, f.capacity) for f in fillings])
+    return improvement(without, with_pod)
+
+
+def improvement(without: N, with_pod: N) -> N:
+    """A score for how much more even the use of resources is with the pod than without it."""
     half = HIGHEST // 2
     return half + (half + with_pod - without) // 2
 

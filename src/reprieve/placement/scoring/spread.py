@@ -7,10 +7,9 @@ import numpy as np
 from reprieve.model.columns import Column, Floats, Ints, Mask
 from reprieve.model.shape import SpreadRule
 from reprieve.placement.demand import Ask
+from reprieve.placement.profile import HOSTNAME
 from reprieve.placement.scoring.scale import HIGHEST
 from reprieve.placement.spread_rules import fully_labelled, homes, included, rules_of
-
-_HOSTNAME = "kubernetes.io/hostname"
 
 
 def spread(ask: Ask, feasible: Mask) -> Ints | None:
@@ -26,7 +25,7 @@ def spread(ask: Ask, feasible: Mask) -> Ints | None:
     crowding = np.zeros(len(feasible))
     for rule in rules:
         alike = matches[rule.selector]
-        if rule.topology_key == _HOSTNAME:
+        if rule.topology_key == HOSTNAME:
             crowding += _on_host(ask, rule, alike, scored)
         else:
             eligible = included(ask, rule, counting)
@@ -39,7 +38,7 @@ def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
     """Each node is a domain of its own, whatever the value of its label."""
     counts = np.bincount(matches, minlength=len(scored))
     crowding = _weighed(counts, rule, int(np.count_nonzero(scored)))
-    crowding[ask.view.nodes.label(_HOSTNAME).codes == 0] = 0
+    crowding[ask.view.nodes.label(HOSTNAME).codes == 0] = 0
     return crowding
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from reprieve.model.effects import Target
+from reprieve.model.groups import GroupKey
 
 PATIENCE_SECONDS = 60.0
 _FIRST = 1.0  # seconds until a refused write is tried again
@@ -45,6 +46,14 @@ class OpenMarks:
 
     def of(self, group: Target) -> OpenMark | None:
         return self._marks.get(group)
+
+    def groups(self) -> frozenset[GroupKey]:
+        return frozenset((group.namespace, group.name) for group in self._marks)
+
+    def unit_of(self, group: GroupKey) -> str | None:
+        """The unit that the mark of this group is about; None if it has none that is open."""
+        marks = (one for target, one in self._marks.items() if (target.namespace, target.name) == group)
+        return next((one.unit for one in marks), None)
 
     def units(self) -> frozenset[str]:
         return frozenset(one.unit for one in self._marks.values())

@@ -79,6 +79,14 @@ class UnitEvictions:
         """Whether any of the pods is of this group."""
         return group in self._groups
 
+    def groups(self) -> frozenset[GroupKey]:
+        return frozenset(one.group for one in self._pods.values())
+
+    def unit_of(self, group: GroupKey) -> str | None:
+        """The unit that pods of this group are being evicted with; None if none are."""
+        pods = self._groups.under(group) if self._pods else ()
+        return next((self._pods[pod].unit for pod in pods), None)
+
     def left(self, unit: str) -> Iterator[UnitPod]:
         return (self._pods[pod] for pod in self._units.get(unit, ()))
 
