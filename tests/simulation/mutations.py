@@ -445,10 +445,17 @@ MUTATIONS = (
     ),
     Mutation(
         "a victim that a namesake has replaced is waited for",
-        "scheduler/enqueueing.py",
-        "        effects.extend(has_left(state, pod_target(before.pod), now))\n",
+        "scheduler/core.py",
+        "                    [*self._gone(replaced, now)] if replaced is not None else (),\n",
         "",
         unit("test_core_victims.py::test_a_namesake_of_a_victim_is_another_pod"),
+    ),
+    Mutation(
+        "a victim that has finished is waited for",
+        "scheduler/enqueueing.py",
+        "            effects.extend(has_left(state, target, now))\n",
+        "",
+        unit("test_core_victims.py::test_a_victim_that_finishes_is_waited_for_no_longer"),
     ),
     Mutation(
         "a victim that stays terminating: its eviction was refused",

@@ -8,7 +8,7 @@ from reprieve.model.events import Done, Failed
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.handover import MARK, Stage
 from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, later, target
+from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, finished, later, target
 from tests.unit.scheduler.serving import OPEN, STEPS, served, until
 from tests.unit.scheduler.stage import notes
 
@@ -69,6 +69,15 @@ def test_a_namesake_of_a_victim_is_another_pod() -> None:
     renewed = later(victim, uid="another", deletion_timestamp=None).metadata
     cluster.show(msgspec.structs.replace(namesake, metadata=renewed))
     assert cluster.comes_true().places() == {"new": "n1", "low": "n2", "dear": "n2"}
+
+
+def test_a_victim_that_finishes_is_waited_for_no_longer() -> None:
+    """It is still shown, until its kubelet and the API server are done with it."""
+    cluster = until(served(NODE, a_node("n2"), *FULL, NEW), Stage.DRAINING)
+    (victim,) = [pod for pod in cluster.pods() if pod.metadata.deletion_timestamp]
+    cluster.show(finished(victim))
+    assert cluster.stage.scheduler._state.ledger.terminating.under_way == []
+    assert cluster.wanted(Bind) == ["new"]
 
 
 def test_a_victim_of_two_plans_counts_as_leaving_while_one_of_its_evictions_is_in_flight() -> None:
