@@ -305,7 +305,7 @@ MUTATIONS = (
         "cluster/mini/informer.py",
         "        changes = [*self._new(listing), *self._replaced(listing), *self._vanished(listing)]\n",
         "        changes = [*self._vanished(listing), *self._replaced(listing), *self._new(listing)]\n",
-        seeds(2538),
+        seeds(2538, 2707),
     ),
     Mutation(
         "pods of a group start when its deletes are sent, and not when its pods are gone",
