@@ -113,7 +113,8 @@ class WatchedScheduler(Scheduler):
     def _unit_around(self, group: GroupKey) -> list[GroupKey]:
         """The PodGroups that go with this one."""
         unit = self._state.unit_of(group)
-        return self._state.groups_of(unit) if unit is not None else []
+        known = sorted(self._state.world.groups.tree().pod_groups)
+        return [key for key in known if self._state.unit_of(key) == unit] if unit is not None else []
 
     # --- decisions ---
 

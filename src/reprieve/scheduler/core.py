@@ -74,10 +74,10 @@ from reprieve.scheduler.status_reporter import is_of_all_pods
 from reprieve.scheduler.targets import pod_target
 
 _MOST_PASSED = 100  # demands in a row that are refused as before, so that events are not kept waiting
+_MOST_PARKED = 100  # members of gangs in a row that wait for others, for the same reason
 # Changes of pods and nodes while no demand waits: written together they cost a fraction, and a pod that comes
 # and goes meanwhile costs nothing. So few that a step stays short.
 _MOST_UNWRITTEN = 256
-_MOST_PARKED = 100  # members of gangs in a row that wait for others, for the same reason
 
 
 class Scheduler:

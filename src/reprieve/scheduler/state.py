@@ -173,9 +173,6 @@ class State:
         units = (self.unit_of(key_of(group)) for group in self.pod_groups_of(key))
         return frozenset(unit for unit in units if unit is not None)
 
-    def groups_of(self, unit: str) -> list[GroupKey]:
-        return sorted(key for key in self.world.groups.tree().pod_groups if self.unit_of(key) == unit)
-
     def is_evicting(self) -> bool:
         """Whether any plan is open, or the eviction of any unit has begun."""
         return bool(len(self.plans) or len(self.ledger.unit_evictions) or len(self.ledger.open_marks))

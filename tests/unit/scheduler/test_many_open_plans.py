@@ -13,6 +13,7 @@ from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, target
 
 FEW, MANY = 10, 80
@@ -100,3 +101,27 @@ def test_all_plans_go_on() -> None:
     crowd.scheduler.validate()
     assert {target(pod) for pod in crowd.old} >= set(crowd.scheduler._state.plans.victims())
     assert Evict(plans[0].victims[0]) not in plans[0].pending
+
+
+def evicting(pods: int) -> Scheduler:
+    """A group of so many pods is evicted whole; its deletes are accepted, and none of them is gone."""
+    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
+    nodes = [a_node(f"n{i}", labels={"host": f"n{i}"}) for i in range(NODES)]
+    members = [a_member(f"t{i}", "train", cpu="3", priority=1, on=f"n{i}") for i in range(pods)]
+    group = a_group("train", 1, disruptedWhole=True)
+    new = a_pod("new", cpu="3", priority=9, nodeSelector={"host": "n0"})
+    scheduler.observe([*map(Seen, nodes), Seen(group), *map(Seen, members), Seen(new), Synced()], 0.0)
+    decided = scheduler.decide(0.0)
+    assert decided is not None
+    effects = list(decided.effects)
+    while effects:
+        effects = scheduler.observe([Done(effect) for effect in effects], 0.0)
+    assert len(scheduler._state.ledger.unit_evictions) == pods
+    return scheduler
+
+
+def test_the_cost_of_an_event_does_not_grow_with_a_unit_that_is_being_evicted() -> None:
+    event = Seen(a_pod("other", on="n1", cpu="0"))
+    evicting(FEW).observe([event], 0.0)
+    few, many = (calls_of(partial(evicting(pods).observe, [event], 0.0)) for pods in (FEW, MANY))
+    assert many <= 1.2 * few, f"{few} calls with {FEW} pods, {many} with {MANY}"

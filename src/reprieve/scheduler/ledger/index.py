@@ -25,6 +25,10 @@ class Index(Generic[K, V]):
     def under(self, key: K) -> frozenset[V]:
         return frozenset(self._values.get(key, ()))
 
+    def any_under(self, key: K) -> V | None:
+        """One of the values; None if there is none."""
+        return next(iter(self._values.get(key, ())), None)
+
     def add(self, key: K, value: V) -> None:
         values = self._values.get(key)
         if values is None:

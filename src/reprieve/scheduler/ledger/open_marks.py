@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey
+from reprieve.scheduler.ledger.index import Index
 
 PATIENCE_SECONDS = 60.0
 _FIRST = 1.0  # seconds until a refused write is tried again
@@ -37,6 +38,7 @@ class OpenMark:
 class OpenMarks:
     def __init__(self) -> None:
         self._marks: dict[Target, OpenMark] = {}
+        self._groups: Index[GroupKey, Target] = Index()
 
     def __len__(self) -> int:
         return len(self._marks)
@@ -48,12 +50,12 @@ class OpenMarks:
         return self._marks.get(group)
 
     def groups(self) -> frozenset[GroupKey]:
-        return frozenset((group.namespace, group.name) for group in self._marks)
+        return frozenset(self._groups)
 
     def unit_of(self, group: GroupKey) -> str | None:
         """The unit that the mark of this group is about; None if it has none that is open."""
-        marks = (one for target, one in self._marks.items() if (target.namespace, target.name) == group)
-        return next((one.unit for one in marks), None)
+        marked = self._groups.any_under(group)
+        return self._marks[marked].unit if marked is not None else None
 
     def units(self) -> frozenset[str]:
         return frozenset(one.unit for one in self._marks.values())
@@ -61,6 +63,7 @@ class OpenMarks:
     def open(self, one: OpenMark) -> None:
         """The eviction of its unit begins, be it once more: earlier attempts to close it do not count."""
         self._marks[one.group] = one
+        self._groups.add(_key(one.group), one.group)
 
     def to_close(self, now: float) -> list[OpenMark]:
         """Marks that are not being closed, or whose next attempt is due."""
@@ -83,7 +86,8 @@ class OpenMarks:
 
     def end(self, group: Target) -> None:
         """The mark is closed, or the group is gone."""
-        self._marks.pop(group, None)
+        if self._marks.pop(group, None) is not None:
+            self._groups.remove(_key(group), group)
 
     def give_up(self, now: float) -> None:
         """Forgets marks that could not be closed in time."""
@@ -98,6 +102,10 @@ class OpenMarks:
     def shift(self, seconds: float) -> None:
         """The clock was put back."""
         self._marks = {group: _shifted(one, seconds) for group, one in self._marks.items()}
+
+
+def _key(group: Target) -> GroupKey:
+    return group.namespace, group.name
 
 
 def _times(one: OpenMark) -> Iterator[float]:

@@ -80,12 +80,12 @@ class UnitEvictions:
         return group in self._groups
 
     def groups(self) -> frozenset[GroupKey]:
-        return frozenset(one.group for one in self._pods.values())
+        return frozenset(self._groups)
 
     def unit_of(self, group: GroupKey) -> str | None:
         """The unit that pods of this group are being evicted with; None if none are."""
-        pods = self._groups.under(group) if self._pods else ()
-        return next((self._pods[pod].unit for pod in pods), None)
+        pod = self._groups.any_under(group)
+        return self._pods[pod].unit if pod is not None else None
 
     def left(self, unit: str) -> Iterator[UnitPod]:
         return (self._pods[pod] for pod in self._units.get(unit, ()))

@@ -36,6 +36,11 @@ def test_what_is_not_there_cannot_be_removed(values: tuple[int, ...]) -> None:
     assert index.under("a") == set(values)
 
 
+def test_any_of_many_values() -> None:
+    index = index_of(("a", 1), ("a", 2))
+    assert (index.any_under("a") in (1, 2), index.any_under("b")) == (True, None)
+
+
 def test_a_value_that_is_added_twice_is_there_once() -> None:
     index = index_of(("a", 1), ("a", 1))
     index.remove("a", 1)
