@@ -60,7 +60,7 @@ class CsvTable:
 
 def csv_table(name: str, text: str) -> CsvTable:
     line, header = next(numbered_lines(text), (1, ""))
-    columns = tuple(_cells(header) or ())
+    columns = tuple(_cells(header) or (header.strip(),))  # one, if its quotes have no end
     twice = next((column for i, column in enumerate(columns) if column in columns[:i]), None)
     if twice is not None:
         raise TraceError(f"{name}: expected each column once, got {twice[:60]!r} twice")

@@ -103,6 +103,7 @@ def test_a_wrong_line_is_left_out_and_named(line: str, sentence: str) -> None:
     [
         (b"", "t: expected a job on each line, got an empty file"),
         (b"a,b\n1,2\n", "t: expected a header with the column arrival, got a, b"),
+        (b'[{"arrival": 1}]\n', """t: expected a header with the column arrival, got [{"arrival": 1}]"""),
         (b"\xff\xfe", "t: expected a text file in UTF-8, got other bytes at 0"),
     ],
 )
