@@ -140,3 +140,11 @@ def test_an_overlay_stays_when_the_page_loads_the_picture_again(
     server.change(world.decide(summary(801)))
     page.until("document.querySelector('.decisions > li').dataset.id === 'd-801'")
     assert text(page, "rp-cluster .note").startswith("What-if: 1 victim")
+
+
+def test_the_map_says_what_it_shows_before_the_next_frame(page: Page) -> None:
+    said = page.evaluate(
+        "(document.dispatchEvent(new CustomEvent('show-overlay', { detail: {} })),"
+        " document.querySelector('rp-cluster .note').textContent)"
+    )
+    assert said.startswith("What-if: 0 victims, 0 pods to place.")

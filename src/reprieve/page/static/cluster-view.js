@@ -115,6 +115,7 @@ class ClusterView extends HTMLElement {
     this.#clear.hidden = emphasis === null;
     this.#rescene();
     this.#redraw();
+    if (this.#layout !== null) this.#describe(); // a choice is answered at once, also while tiles change
   }
 
   retheme() {
