@@ -174,6 +174,11 @@ class Page:
     def open(self, address: str) -> None:
         self.send("Page.navigate", url=address)
 
+    def reload(self) -> None:
+        """Nothing that is asked afterwards is answered by the document of before."""
+        self.evaluate("window.isLeft = true, location.reload()")
+        self.until("window.isLeft === undefined")
+
     def go_offline(self, *, offline: bool) -> None:
         self.send(
             "Network.emulateNetworkConditions",

@@ -121,7 +121,7 @@ def test_the_theme_button_goes_against_the_system_and_is_remembered(page: Page, 
     page.press("m")
     dark = colour(page, "paper")
     assert luminance(dark) < 0.05 < luminance(light)
-    page.evaluate("location.reload()")
+    page.reload()
     page.until(SHOWN)
     assert colour(page, "paper") == dark
     page.press("m")

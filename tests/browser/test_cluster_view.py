@@ -181,6 +181,7 @@ def test_a_tree_that_waits_is_one_line_with_its_groups(page: Page, server: FakeS
         reason = "pod work-1 found no node"
         pod = Pod(f"team-d/{name}", 7000, GPUS, None, f"team-d/{group}", PENDING, None, reason)
         server.change(world.put(pod))
+    at_revision(page, server)
     page.press("p")
     page.until("document.querySelector('.pending strong')?.textContent === 'team-d/job'")
     row = page.evaluate("document.querySelector('.pending li').textContent")

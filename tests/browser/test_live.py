@@ -21,6 +21,7 @@ from tests.e2e.up import Kubectl, checked_kubectl, pod
 NODES = 4
 STEPS = 13
 LOOKS = 4  # after each of them, at random moments
+RUNNING = "[...document.querySelector('rp-cluster').picture.pods.values()].filter((p) => p.node).length"
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +149,7 @@ def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
 
 def test_a_what_if_is_seen_before_it_is_applied(page: Page, up: Live, kubectl: Kubectl) -> None:
     kubectl.apply(*(wants(f"filler-{number}", "6", "batch") for number in range(3 * NODES)))
+    page.until(f"{RUNNING} >= {2 * NODES}")
     page.press("w")
     page.type(yaml.safe_dump(wants("asked", "10", "urgent")))
     page.press("Control+Enter")

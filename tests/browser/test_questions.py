@@ -71,7 +71,7 @@ def test_in_the_mini_cluster_it_can_be_applied(page: Page, server: FakeServer) -
 
 def test_a_server_that_only_reads_offers_neither(page: Page, server: FakeServer) -> None:
     server.world.can.update(whatif=False, apply=False)
-    page.evaluate("location.reload()")
+    page.reload()
     page.until("document.querySelector('rp-whatif .primary')?.disabled")
     hidden = (
         "[...document.querySelectorAll('rp-whatif button')].find((b) => b.textContent === 'Apply').hidden"

@@ -48,12 +48,12 @@ def test_preemptions_per_minute_are_a_plot_and_a_table(page: Page) -> None:
 
 def test_a_journal_without_its_beginning_says_since_when_it_knows(page: Page, server: FakeServer) -> None:
     server.world.known_since = NOW - 3500
-    page.evaluate("location.reload()")
+    page.reload()
     page.until("document.querySelector('rp-scrubber .end')?.textContent.startsWith('known since')")
 
 
 def test_without_a_journal_it_says_so(page: Page, server: FakeServer) -> None:
     server.world.can["history"] = False
-    page.evaluate("location.reload()")
+    page.reload()
     page.until("document.querySelector('rp-scrubber .note')?.textContent.startsWith('This is the present.')")
     assert page.evaluate("document.querySelector('rp-scrubber .time').hidden")
