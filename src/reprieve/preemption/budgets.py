@@ -5,7 +5,6 @@ and refunds those that are reprieved; ``InOrder`` charges it with all candidates
 kube-scheduler does.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -38,11 +37,8 @@ class Accounts:
         """Whether any pod is charged to any budget."""
         return len(self.pods) > 0
 
-    def of(self, pod: int) -> Sequence[int]:
-        """The budgets that a pod is charged to. Searches ask pod by pod, for which a dict is the fastest."""
-        return self._of_pods().get(pod, ())
-
-    def _of_pods(self) -> dict[int, list[int]]:
+    def of_pods(self) -> Mapping[int, Sequence[int]]:
+        """The budgets that pods are charged to. Searches ask pod by pod, for which a dict is the fastest."""
         if not self._by_pod and self:
             self._by_pod.update(self.of_each(self.pods))
         return self._by_pod
@@ -63,12 +59,20 @@ class Accounts:
             return self._by_single_pod().get(unit.pods[0], _NOTHING)
         share = self._shares.get(unit.pods)
         if share is None:
-            share = self._shares[unit.pods] = Counter(i for pod in unit.pods for i in self.of(pod))
+            share = self._shares[unit.pods] = self._share_of(unit.pods)
         return share
+
+    def _share_of(self, pods: Iterable[int]) -> dict[int, int]:
+        counted: dict[int, int] = {}
+        guarded = self.of_pods()
+        for pod in pods:
+            for i in guarded.get(pod, ()):
+                counted[i] = counted.get(i, 0) + 1
+        return counted
 
     def _by_single_pod(self) -> dict[int, Charged]:
         if not self._shares_of_pods and self:
-            shares = ((pod, dict.fromkeys(budgets, 1)) for pod, budgets in self._of_pods().items())
+            shares = ((pod, dict.fromkeys(budgets, 1)) for pod, budgets in self.of_pods().items())
             self._shares_of_pods.update(shares)
         return self._shares_of_pods
 
@@ -80,7 +84,7 @@ class Accounts:
     def charged(self, units: Iterable[Unit]) -> dict[int, int]:
         """How many pods each budget is charged with, of those that are charged with any."""
         charged: dict[int, int] = {}
-        guarded = self._of_pods()
+        guarded = self.of_pods()
         for unit in units if self else ():
             if len(unit.pods) > 1 or unit.pods[0] in guarded:
                 for i, pods in self.share(unit).items():
@@ -226,24 +230,26 @@ class Joint:
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
         self._accounts = accounts
-        self._going = accounts.charged(going)
+        self._shares = {unit.name: accounts.share(unit) for unit in going} if accounts else {}
+        self._going = dict.fromkeys(range(accounts.width), 0)
+        for share in self._shares.values():
+            for i, pods in share.items():
+                self._going[i] += pods
 
     def breaks(self, unit: Unit) -> bool:
-        if not self._going:
-            return False
         going, allowed = self._going, self._accounts.allowed
-        for i in self._accounts.share(unit):  # noqa: SIM110  half the time of any(...)
-            if going.get(i, 0) > allowed[i]:
+        for i in self._shares.get(unit.name, _NOTHING):  # noqa: SIM110  half the time of any(...)
+            if going[i] > allowed[i]:
                 return True
         return False
 
     def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
-        return sorted(units, key=lambda unit: -self._excess(self._accounts.share(unit)))
+        return sorted(units, key=lambda unit: -self._excess(self._shares[unit.name]))
 
     def spare(self, unit: Unit) -> None:
-        for i, pods in self._accounts.share(unit).items():
-            self._going[i] = self._going.get(i, 0) - pods
+        for i, pods in self._shares.get(unit.name, _NOTHING).items():
+            self._going[i] -= pods
 
     def broken(self, victims: Iterable[Unit]) -> int:
         return self._excess(self._accounts.charged(victims))
@@ -266,6 +272,7 @@ class InOrder:
         self._view = view
         self._accounts = accounts
         self._left = [budget.allowed for budget in accounts.budgets]
+        self._guarded = accounts.of_pods()
         self._overlap = accounts.overlap
         paid = (unit for unit in going if accounts.share(unit))
         self._weights = {unit.name: self._weigh(unit) for unit in paid}
@@ -273,14 +280,14 @@ class InOrder:
     def _weigh(self, unit: Unit) -> int:
         """Overlapping budgets are charged differently in another order, so it must not be that of rows."""
         pods = sorted(unit.pods, key=self._name) if self._overlap and len(unit.pods) > 1 else unit.pods
-        return sum(map(self._spend, pods))
+        return sum(self._spend(self._guarded[pod]) for pod in pods if pod in self._guarded)
 
     def _name(self, pod: int) -> str:
         return self._view.pods.compiled[pod].pod.metadata.name
 
-    def _spend(self, pod: int) -> bool:
-        """Whether the pod breaks a budget."""
-        for i in self._accounts.of(pod):
+    def _spend(self, budgets: Iterable[int]) -> bool:
+        """Whether a pod that is charged to these breaks one of them."""
+        for i in budgets:
             self._left[i] -= 1
             if self._left[i] < 0:
                 return True

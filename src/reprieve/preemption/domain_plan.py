@@ -5,10 +5,10 @@ plans wins, is not known here.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain
+from itertools import compress
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
 from reprieve.preemption.settled import Settled
-from reprieve.preemption.units import Unit, UnitKind
+from reprieve.preemption.units import Unit, UnitKind, numbers_of
 
 
 def begun_in(
@@ -40,22 +40,43 @@ def begun_in(
     placement = planning.place_without(units.pods_of(local)) if len(local) else None
     if placement is None:
         return None  # before the units are listed: there may be tens of thousands
-    return replace(planning, local=tuple(units.listed(local))), placement
+    ordered = tuple(units.listed(local))
+    return replace(planning, local=ordered, numbers=numbers_of(ordered)), placement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
-    """A plan in the making, from the units of the domain that may be evicted, the most important first."""
+    """A plan in the making, from the units of the domain that may be evicted, the most important first.
+
+    There may be tens of thousands, so that sets of them are masks: [unit] whether it is one of them.
+    """
 
     question: Question
     domain: Domain
     takeable: Takeable
     local: tuple[Unit, ...]
     by_room: bool  # the domain is a node where nothing but room and ports is missing
+    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # of the same units, in their order
 
-    def place(self, gone: Iterable[Unit]) -> Placement | None:
+    def all_units(self) -> Mask:
+        return self.some_units(self.numbers)
+
+    def some_units(self, numbers: Sequence[int] | Ints) -> Mask:
+        """The units with these numbers."""
+        mask = np.zeros(len(self.takeable.units.priority), np.bool_)
+        mask[np.asarray(numbers, np.int64)] = True  # a tuple would be taken for indexes of dimensions
+        return mask
+
+    def listed(self, chosen: Mask) -> tuple[Unit, ...]:
+        """The most important first."""
+        return tuple(compress(self.local, chosen[self.numbers].tolist()))
+
+    def pods_of(self, chosen: Mask) -> Ints:
+        return self.takeable.units.pods_of(np.flatnonzero(chosen))
+
+    def place(self, gone: Mask) -> Placement | None:
         """Where the demand would go in this domain if these units were gone."""
-        return self.place_without(pods_of(gone))
+        return self.place_without(self.pods_of(gone))
 
     def place_without(self, pods: Ints) -> Placement | None:
         question = self.question
@@ -68,22 +89,23 @@ class Planning:
         return placed if isinstance(placed, Placement) else None
 
     def by_ceiling(self, placement: Placement) -> Plan:
-        plan = self.below_ceiling(placement, self.local)
+        plan = self.below_ceiling(placement, self.all_units())
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         ends_gangs = plan.starved > 0
         plan = self.or_as_the_rival(plan, placement)
         plan = self.kinder_to_gangs(plan, placement) if ends_gangs or plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
-    def below_ceiling(self, placement: Placement, taken: Sequence[Unit]) -> Plan:
+    def below_ceiling(self, placement: Placement, taken: Mask) -> Plan:
         """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
 
         A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
         """
         risky = self._at_risk(placement, taken)
         spared = _breakers_spared(risky, self._trial(placement, taken), self._counting(risky))
-        left = [unit for unit in taken if unit.number not in spared]
-        found = self._lowest(left, _Below(left[0].priority, tuple(taken), placement) if left else None)
+        left = taken.copy()
+        left[[*spared]] = False
+        found = self._lowest(left, _Below(0, taken, placement))
         if found is None:
             return self.spare(placement, left)
         below = self.spare(found.placement, found.taken, found.ceiling)
@@ -95,7 +117,7 @@ class Planning:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
         if len(self.question.demand.pods) == 1:
             return plan
-        harmless = self._within_budgets(self.local)
+        harmless = self._within_budgets(self.all_units())
         placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
@@ -107,12 +129,12 @@ class Planning:
         rival = self.takeable.rival
         if rival is None:
             return plan
-        taken = self._as_ranked_by(rival)
-        risky, ours = self._at_risk(placement, taken), self._counting(self.local)
-        counting = InOrder(rival.accounts, risky, self.question.view)
-        if self._tried(taken, counting) == self._tried(self.local, ours):
+        risky = self._at_risk(placement, self.all_units())
+        ranked, ours = self._as_ranked_by(rival, risky), self._counting(risky)
+        counting = InOrder(rival.accounts, ranked, self.question.view)
+        if self._tried(ranked, counting) == self._tried(risky, ours):
             return plan
-        theirs = self._spare(placement, risky, self._trial(placement, taken), counting)
+        theirs = self._spare(placement, ranked, self._trial(placement, self.all_units()), counting)
         return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
 
     def _tried(self, units: Sequence[Unit], counting: Counting) -> list[int]:
@@ -130,11 +152,11 @@ class Planning:
         guarded: list[bool] = units.with_any(pods).tolist()
         return guarded
 
-    def _as_ranked_by(self, rival: Rival) -> Sequence[Unit]:
+    def _as_ranked_by(self, rival: Rival, risky: Sequence[Unit]) -> Sequence[Unit]:
         groups = self.question.view.pods.groups.codes
-        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in self.local):
-            return self.local
-        units = {unit.number: unit for unit in self.local}
+        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in risky):
+            return risky
+        units = {unit.number: unit for unit in risky}
         order = rival.units.in_order(np.array(list(units), np.int64))
         return [units[number] for number in order.tolist()]
 
@@ -163,18 +185,18 @@ class Planning:
         """The units that may have to go: all others can stay, whatever the demand needs."""
         if not counts_room(self.question.demand):
             return self.local
-        near = self.takeable.units.with_any(self._used(placement) | self.takeable.matter).tolist()
-        return [unit for unit in self.local if near[unit.number]]
+        return self.listed(self.takeable.units.with_any(self._used(placement) | self.takeable.matter))
 
-    def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> list[Unit]:
+    def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> Mask:
         """The units without those that can stay so that gangs keep as many pods as they need."""
-        gangs, test, kept = self.takeable.gangs, self._trial(placement, self.local), set[int]()
+        gangs, left = self.takeable.gangs, self.all_units()
+        test = self._trial(placement, left)
         tally = gangs.tally(order) if gangs is not None else None
         for unit in order:
             if tally is not None and tally.needs(unit) and test.put_back(unit):
-                kept.add(unit.number)
+                left[unit.number] = False
                 tally.stays(unit)
-        return [unit for unit in self.local if unit.number not in kept]
+        return left
 
     def or_elsewhere(self, plan: Plan) -> Plan:
         """Members are placed as if all units were gone; other nodes may need fewer of them gone.
@@ -210,22 +232,25 @@ class Planning:
         least = np.partition(short[self.domain.nodes], len(used) - 1)[: len(used)]
         return bool(short[used].sum() <= least.sum())
 
-    def _no_worse_than(self, plan: Plan) -> list[Unit]:
+    def _no_worse_than(self, plan: Plan) -> Mask:
         """The units whose eviction exceeds no budget and no priority that the plan does not."""
-        taken = [unit for unit in self.local if unit.priority <= plan.victims[0].priority]
+        taken = self._up_to(plan.victims[0].priority, self.all_units())
         return taken if plan.broken else self._within_budgets(taken)
 
-    def _within_budgets(self, units: Sequence[Unit]) -> list[Unit]:
+    def _up_to(self, ceiling: int, units: Mask) -> Mask:
+        mask: Mask = units & (self.takeable.units.priority <= ceiling)
+        return mask
+
+    def _within_budgets(self, units: Mask) -> Mask:
         """Those whose eviction alone exceeds no budget."""
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
             counting = self._counting(self.local)
-            return [unit for unit in units if not counting.broken([unit])]
-        exceeds = shares_of(self.takeable.units, self.takeable.accounts).unaffordable().tolist()
-        return [unit for unit in units if not exceeds[unit.number]]
+            return self.some_units([u.number for u in self.listed(units) if not counting.broken([u])])
+        return units & ~shares_of(self.takeable.units, self.takeable.accounts).unaffordable()
 
-    def _where_least_goes(self, taken: Sequence[Unit], nodes: Mask) -> Placement | None:
+    def _where_least_goes(self, taken: Mask, nodes: Mask) -> Placement | None:
         question = self.question
-        emptied = without(question.view, pods_of(taken))
+        emptied = without(question.view, self.pods_of(taken))
         choose = least_short(question.view.requested - emptied.requested, question.policy.choose)
         demand = replace(question.demand, allowed=nodes)
         placed = place_within(demand, emptied, question.profile, choose)
@@ -240,25 +265,25 @@ class Planning:
                 price[node] += len(unit.pods) / len(there)
         return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
 
-    def _lowest(self, left: Sequence[Unit], known: "_Below | None") -> "_Below | None":
+    def _lowest(self, left: Mask, known: "_Below") -> "_Below | None":
         """The lowest priority such that the demand fits with no unit above it gone."""
-        ceilings = sorted({unit.priority for unit in left})
+        ceilings: list[int] = np.unique(self.takeable.units.priority[left]).tolist()
         below = cache(lambda ceiling: self._below(left, ceiling, known))
         if more_room_never_hurts(self.question, self.takeable.matter):
             ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: below(c) is not None) :]
         return next((found for c in ceilings if (found := below(c)) is not None), None)
 
-    def _below(self, left: Sequence[Unit], ceiling: int, known: "_Below | None") -> "_Below | None":
-        taken = tuple(unit for unit in left if unit.priority <= ceiling)
-        if known is not None and len(taken) == len(known.taken):
-            return known
+    def _below(self, left: Mask, ceiling: int, known: "_Below") -> "_Below | None":
+        taken = self._up_to(ceiling, left)
+        if np.array_equal(taken, known.taken):
+            return replace(known, ceiling=ceiling)
         placement = self.place(taken)
         return _Below(ceiling, taken, placement) if placement is not None else None
 
     def _rank(self, plan: Plan) -> Rank:
         return rank(plan, self.question.policy.ranking)
 
-    def spare(self, placement: Placement, taken: Sequence[Unit], ceiling: int | None = None) -> Plan:
+    def spare(self, placement: Placement, taken: Mask, ceiling: int | None = None) -> Plan:
         """Of these units, the victims are those that cannot be put back.
 
         If there are none, the demand fits as things are, though not where it was tried first.
@@ -279,30 +304,29 @@ class Planning:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
-        gone = {unit.number for unit in victims}
+        gone = self.some_units(numbers_of(victims))
         return Plan(
             domain=self.domain.name,
             placement=placement,
-            victims=tuple(unit for unit in self.local if unit.number in gone),
-            spared=tuple(unit for unit in self.local if unit.number not in gone),
+            victims=self.listed(gone),
+            spared=self.listed(~gone),
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,
             starved=self.takeable.gangs.starved(victims) if self.takeable.gangs is not None else 0,
         )
 
-    def _at_risk(self, placement: Placement, taken: Sequence[Unit]) -> Sequence[Unit]:
+    def _at_risk(self, placement: Placement, taken: Mask) -> Sequence[Unit]:
         """A unit is at no risk if it has no pod on the nodes in use, no budget, and matters to no constraint.
 
         Such units can be put back in any order, and make no difference to the others.
         """
         question, units = self.question, self.takeable.units
-        if len(taken) <= question.shortcuts.units or not counts_room(question.demand):
-            return taken
+        if np.count_nonzero(taken) <= question.shortcuts.units or not counts_room(question.demand):
+            return self.listed(taken)
         pods = self._used(placement) | self.takeable.matter
         pods[self.takeable.accounts.pods] = True
-        at_risk = units.with_any(pods).tolist()
-        return [unit for unit in taken if at_risk[unit.number]]
+        return self.listed(taken & units.with_any(pods))
 
     def _used(self, placement: Placement) -> Mask:
         """[pod] whether it runs on a node in use."""
@@ -313,8 +337,8 @@ class Planning:
             return InOrder(self.takeable.accounts, going, self.question.view)
         return Joint(self.takeable.accounts, going)
 
-    def _trial(self, placement: Placement, gone: Iterable[Unit]) -> Trial:
-        settled = self._settled(placement, pods_of(gone))
+    def _trial(self, placement: Placement, gone: Mask) -> Trial:
+        settled = self._settled(placement, self.pods_of(gone))
         return RoomAndPorts(settled) if self.by_room else trial(settled, self.takeable.matter)
 
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
@@ -356,16 +380,12 @@ def more_room_never_hurts(question: Question, matter: Mask) -> bool:
     return len({pods.shape(pod) for pod in question.demand.pods}) == 1 and not matter.any()
 
 
-def pods_of(units: Iterable[Unit]) -> Ints:
-    return np.fromiter(chain.from_iterable([unit.pods for unit in units]), np.int64)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Below:
     """The units up to a priority are gone, and the demand fits."""
 
     ceiling: int
-    taken: tuple[Unit, ...]
+    taken: Mask
     placement: Placement
 
 

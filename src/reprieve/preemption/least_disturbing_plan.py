@@ -12,24 +12,25 @@ from operator import gt
 
 import numpy as np
 
+from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_search import place_on
 from reprieve.placement.place import Placement
 from reprieve.placement.tree_choice import TreeChoice, choice_of
-from reprieve.preemption.domain_plan import Planning, pods_of
+from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.costs import ceiling_of, lasting, priority_leads
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
-from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
+from reprieve.preemption.least_disturbance.prices import Prices
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
 from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.units import Unit
+from reprieve.preemption.units import Unit, numbers_of
 
 _NODES_TWICE = 1000  # of more nodes, the usual plan is not made again for a room that has grown
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
@@ -71,7 +72,7 @@ class LeastDisturbancePlanning:
         plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
         # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
         if not (found.proved or (found.awaited and priority_leads(rooms.order))):
-            plans.append(planning.spare(placement, planning.local))
+            plans.append(planning.spare(placement, planning.all_units()))
         costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
         plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
@@ -130,7 +131,7 @@ class LeastDisturbancePlanning:
             return None
         before = question.demand.effort.spent
         known = deferral.known_of(room, first, question.demand.effort)
-        simple = None if known.proved else planning.spare(placement, planning.local)
+        simple = None if known.proved else planning.spare(placement, planning.all_units())
         more = [simple] if simple is not None else []
         if _has_grown(self._left(reach), first.left):
             more += self._made_anew(
@@ -160,7 +161,8 @@ class LeastDisturbancePlanning:
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""
-        return self._realised_without([unit for unit in self.planning.local if unit.name in victims], seats)
+        gone = [unit.number for unit in self.planning.local if unit.name in victims]
+        return self._realised_without(self.planning.some_units(gone), seats)
 
     def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
         pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
@@ -207,19 +209,19 @@ class LeastDisturbancePlanning:
 
     def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
         """A plan that evicts no more than the solution does, checked against all constraints."""
-        gone = set(solution.units)
+        gone = self.planning.all_units() & self.planning.some_units(solution.units)
         seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
-        return self._realised_without([unit for unit in self.planning.local if unit.number in gone], seats)
+        return self._realised_without(gone, seats)
 
-    def _realised_without(self, taken: Sequence[Unit], seats: Sequence[tuple[int, int]]) -> Plan | None:
+    def _realised_without(self, taken: Mask, seats: Sequence[tuple[int, int]]) -> Plan | None:
         placement = self._seated(taken, seats) if seats else self.planning.place(taken)
         return self.planning.spare(placement, taken) if placement is not None else None
 
-    def _seated(self, taken: Iterable[Unit], seats: Sequence[tuple[int, int]]) -> Placement | None:
+    def _seated(self, taken: Mask, seats: Sequence[tuple[int, int]]) -> Placement | None:
         """Members on given nodes, and the others that are wanted wherever they fit."""
         question = self.planning.question
         demand = replace(question.demand, allowed=self.planning.domain.nodes)
-        view = without(question.view, pods_of(taken))
+        view = without(question.view, self.planning.pods_of(taken))
         return place_on(seats, demand, view, question.profile, question.policy.choose)
 
     # --- a tree as a gang ---
@@ -230,7 +232,7 @@ class LeastDisturbancePlanning:
         if (places := self._remembered_places()) is not None:
             choice = self._choice_of(places)
             gang = self._for_gang(choice)
-            anywhere = gang.planning.place(planning.local)
+            anywhere = gang.planning.place(planning.all_units())
             known = gang._as_remembered(anywhere) if anywhere is not None else None
             if known is not None:
                 return self._widened(known, choice)

@@ -23,7 +23,7 @@ from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.lost_work import lost_work
-from reprieve.preemption.least_disturbance.prices import Prices, numbers_of
+from reprieve.preemption.least_disturbance.prices import Prices
 from reprieve.preemption.least_disturbing_plan import LeastDisturbancePlanning
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
@@ -31,7 +31,7 @@ from reprieve.preemption.policy import SearchMode
 from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import counts_room, pods_that_matter
-from reprieve.preemption.units import Units
+from reprieve.preemption.units import Units, numbers_of
 
 CLUSTER = "cluster"
 
@@ -105,7 +105,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return None
     planning, placement = begun
     if question.policy.search is SearchMode.UPSTREAM:
-        plan = planning.spare(placement, planning.local)
+        plan = planning.spare(placement, planning.all_units())
         return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
     if question.disturbs_least:
         usual = _usual_plans(domain, question, takeable) if len(question.demand.pods) == 1 else ()

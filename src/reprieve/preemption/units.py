@@ -200,6 +200,10 @@ class Units:
         ]
 
 
+def numbers_of(units: Iterable[Unit]) -> Ints:
+    return np.array([unit.number for unit in units], np.int64)
+
+
 def pods_alone(view: Snapshot) -> Units:
     """Every pod is its own unit, with its own priority, but not static pods: kubelets start them again."""
     rows = np.arange(len(view.pods))

@@ -14,7 +14,7 @@ from reprieve.preemption.least_disturbance.cascade import Cascades
 from reprieve.preemption.least_disturbance.costs import Costs, Disturbance, costs_of
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question
-from reprieve.preemption.units import Unit, Units
+from reprieve.preemption.units import Units, numbers_of
 
 
 class Prices:
@@ -54,7 +54,3 @@ class Prices:
             costs = replace(costs, cascade=costs.cascade + self._cascades.of(new))
         self._costs = costs
         return costs
-
-
-def numbers_of(units: Iterable[Unit]) -> Ints:
-    return np.array([unit.number for unit in units], np.int64)
