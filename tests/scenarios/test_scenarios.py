@@ -1,5 +1,6 @@
 """Every file in this directory: what it says happens does."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -112,5 +113,5 @@ def compare_nodes(expect: Expected, view: Snapshot, placement: Placement) -> Non
         assert nodes == [expect.node]
 
 
-def names(view: Snapshot, units: tuple[Unit, ...]) -> list[str]:
+def names(view: Snapshot, units: Sequence[Unit]) -> list[str]:
     return sorted(view.pods.compiled[pod].pod.metadata.name for unit in units for pod in unit.pods)

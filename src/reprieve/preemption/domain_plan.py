@@ -5,10 +5,9 @@ plans wins, is not known here.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import compress
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from reprieve.preemption.question import Question, Rival, Takeable
 from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
 from reprieve.preemption.settled import Settled
-from reprieve.preemption.units import Unit, UnitKind, numbers_of
+from reprieve.preemption.units import Listing, Unit, UnitKind, numbers_of
 
 
 def begun_in(
@@ -36,40 +35,32 @@ def begun_in(
     units, allowed = takeable.units, takeable.allowed
     touching = units.touching(domain.nodes)
     local = touching[allowed[touching]]
-    planning = Planning(question, domain, takeable, (), by_room)
+    planning = Planning(question, domain, takeable, units.mask(local), by_room)
     placement = planning.place_without(units.pods_of(local)) if len(local) else None
-    if placement is None:
-        return None  # before the units are listed: there may be tens of thousands
-    ordered = tuple(units.listed(local))
-    return replace(planning, local=ordered, numbers=numbers_of(ordered)), placement
+    return (planning, placement) if placement is not None else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planning:
-    """A plan in the making, from the units of the domain that may be evicted, the most important first.
+    """A plan in the making, from the units of the domain that may be evicted.
 
-    There may be tens of thousands, so that sets of them are masks: [unit] whether it is one of them.
+    There may be tens of thousands, so that sets of them are masks, and few are listed.
     """
 
     question: Question
     domain: Domain
     takeable: Takeable
-    local: tuple[Unit, ...]
+    local: Mask  # [unit] whether it may be evicted, and has pods in the domain
     by_room: bool  # the domain is a node where nothing but room and ports is missing
-    numbers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # of the same units, in their order
 
-    def all_units(self) -> Mask:
-        return self.some_units(self.numbers)
-
-    def some_units(self, numbers: Sequence[int] | Ints) -> Mask:
-        """The units with these numbers."""
-        mask = np.zeros(len(self.takeable.units.priority), np.bool_)
-        mask[np.asarray(numbers, np.int64)] = True  # a tuple would be taken for indexes of dimensions
-        return mask
-
-    def listed(self, chosen: Mask) -> tuple[Unit, ...]:
+    def listed(self, chosen: Mask) -> Sequence[Unit]:
         """The most important first."""
-        return tuple(compress(self.local, chosen[self.numbers].tolist()))
+        return self.takeable.units.listed(np.flatnonzero(chosen & self.local))
+
+    def named(self, names: Collection[str]) -> Mask:
+        """The units that have these names, as far as they may be evicted."""
+        units, numbers = self.takeable.units, np.flatnonzero(self.local)
+        return units.mask(numbers[[name in names for name in units.names(numbers)]])
 
     def pods_of(self, chosen: Mask) -> Ints:
         return self.takeable.units.pods_of(np.flatnonzero(chosen))
@@ -89,7 +80,7 @@ class Planning:
         return placed if isinstance(placed, Placement) else None
 
     def by_ceiling(self, placement: Placement) -> Plan:
-        plan = self.below_ceiling(placement, self.all_units())
+        plan = self.below_ceiling(placement, self.local)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         ends_gangs = plan.starved > 0
         plan = self.or_as_the_rival(plan, placement)
@@ -117,7 +108,7 @@ class Planning:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
         if len(self.question.demand.pods) == 1:
             return plan
-        harmless = self._within_budgets(self.all_units())
+        harmless = self._within_budgets(self.local)
         placement = self.place(harmless)
         return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
 
@@ -129,12 +120,12 @@ class Planning:
         rival = self.takeable.rival
         if rival is None:
             return plan
-        risky = self._at_risk(placement, self.all_units())
+        risky = self._at_risk(placement, self.local)
         ranked, ours = self._as_ranked_by(rival, risky), self._counting(risky)
         counting = InOrder(rival.accounts, ranked, self.question.view)
         if self._tried(ranked, counting) == self._tried(risky, ours):
             return plan
-        theirs = self._spare(placement, ranked, self._trial(placement, self.all_units()), counting)
+        theirs = self._spare(placement, ranked, self._trial(placement, self.local), counting)
         return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
 
     def _tried(self, units: Sequence[Unit], counting: Counting) -> list[int]:
@@ -184,12 +175,12 @@ class Planning:
     def _in_the_way(self, placement: Placement) -> Sequence[Unit]:
         """The units that may have to go: all others can stay, whatever the demand needs."""
         if not counts_room(self.question.demand):
-            return self.local
+            return self.listed(self.local)
         return self.listed(self.takeable.units.with_any(self._used(placement) | self.takeable.matter))
 
     def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> Mask:
         """The units without those that can stay so that gangs keep as many pods as they need."""
-        gangs, left = self.takeable.gangs, self.all_units()
+        gangs, left = self.takeable.gangs, self.local.copy()
         test = self._trial(placement, left)
         tally = gangs.tally(order) if gangs is not None else None
         for unit in order:
@@ -234,7 +225,7 @@ class Planning:
 
     def _no_worse_than(self, plan: Plan) -> Mask:
         """The units whose eviction exceeds no budget and no priority that the plan does not."""
-        taken = self._up_to(plan.victims[0].priority, self.all_units())
+        taken = self._up_to(plan.victims[0].priority, self.local)
         return taken if plan.broken else self._within_budgets(taken)
 
     def _up_to(self, ceiling: int, units: Mask) -> Mask:
@@ -244,8 +235,9 @@ class Planning:
     def _within_budgets(self, units: Mask) -> Mask:
         """Those whose eviction alone exceeds no budget."""
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            counting = self._counting(self.local)
-            return self.some_units([u.number for u in self.listed(units) if not counting.broken([u])])
+            counting = self._counting(self.listed(self.local))
+            harmless = (unit for unit in self.listed(units) if not counting.broken([unit]))
+            return self.takeable.units.mask(numbers_of(harmless))
         return units & ~shares_of(self.takeable.units, self.takeable.accounts).unaffordable()
 
     def _where_least_goes(self, taken: Mask, nodes: Mask) -> Placement | None:
@@ -304,12 +296,13 @@ class Planning:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
-        gone = self.some_units(numbers_of(victims))
+        units = self.takeable.units
+        gone = units.mask(numbers_of(victims))
         return Plan(
             domain=self.domain.name,
             placement=placement,
-            victims=self.listed(gone),
-            spared=self.listed(~gone),
+            victims=tuple(self.listed(gone)),
+            spared=Listing(units, np.flatnonzero(self.local & ~gone)),
             broken=counting.broken(victims),
             ceiling=ceiling,
             pods=self.question.demand.pods,

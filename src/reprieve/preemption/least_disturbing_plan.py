@@ -12,7 +12,7 @@ from operator import gt
 
 import numpy as np
 
-from reprieve.model.columns import Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
@@ -30,7 +30,7 @@ from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
 from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.units import Unit, numbers_of
+from reprieve.preemption.units import numbers_of
 
 _NODES_TWICE = 1000  # of more nodes, the usual plan is not made again for a room that has grown
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
@@ -58,7 +58,7 @@ class LeastDisturbancePlanning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         planning, question = self.planning, self.planning.question
         reach = self._reach(self._ceiling(usual))
-        prices = self._prices(reach, usual.victims)
+        prices = self._prices(reach, numbers_of(usual.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
         rooms = RoomsInReach(question, planning.takeable, reach, target, prices.of)
         deferral, spent = self._deferral, question.demand.effort.spent
@@ -72,7 +72,7 @@ class LeastDisturbancePlanning:
         plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
         # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
         if not (found.proved or (found.awaited and priority_leads(rooms.order))):
-            plans.append(planning.spare(placement, planning.all_units()))
+            plans.append(planning.spare(placement, planning.local))
         costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
         plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
         cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
@@ -94,9 +94,9 @@ class LeastDisturbancePlanning:
         names = self.planning.question.view.nodes.names
         return dict(zip((names[node] for node in reach.nodes.tolist()), reach.left.tolist(), strict=True))
 
-    def _prices(self, reach: Reach, others: Iterable[Unit]) -> Prices:
-        """``reach``: the units whose costs may be asked. Of the others, all is known at once."""
-        takeable, numbers = self.planning.takeable, numbers_of(others)
+    def _prices(self, reach: Reach, numbers: Ints) -> Prices:
+        """``reach``: the units whose costs may be asked. Of those with the numbers, all is known at once."""
+        takeable = self.planning.takeable
         known = takeable.units, takeable.accounts, takeable.lost_work
         prices = Prices(self.planning.question, *known, expected=np.append(reach.units, numbers))
         prices.of(numbers)
@@ -119,7 +119,7 @@ class LeastDisturbancePlanning:
         answers = [one for one in deferral.answers if one.units is not None]
         names = {*first.victims, *(name for one in answers for name in one.units or ())}
         reach = self._reach(first.solved)
-        prices = self._prices(reach, (unit for unit in planning.local if unit.name in names))
+        prices = self._prices(reach, np.flatnonzero(planning.named(names)))
         model = model_of(question, takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
@@ -131,7 +131,7 @@ class LeastDisturbancePlanning:
             return None
         before = question.demand.effort.spent
         known = deferral.known_of(room, first, question.demand.effort)
-        simple = None if known.proved else planning.spare(placement, planning.all_units())
+        simple = None if known.proved else planning.spare(placement, planning.local)
         more = [simple] if simple is not None else []
         if _has_grown(self._left(reach), first.left):
             more += self._made_anew(
@@ -161,8 +161,7 @@ class LeastDisturbancePlanning:
 
     def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
         """The plan without units of these names, as far as they are still there."""
-        gone = [unit.number for unit in self.planning.local if unit.name in victims]
-        return self._realised_without(self.planning.some_units(gone), seats)
+        return self._realised_without(self.planning.named(victims), seats)
 
     def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
         pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
@@ -209,7 +208,8 @@ class LeastDisturbancePlanning:
 
     def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
         """A plan that evicts no more than the solution does, checked against all constraints."""
-        gone = self.planning.all_units() & self.planning.some_units(solution.units)
+        planning = self.planning
+        gone = planning.local & planning.takeable.units.mask(np.array(solution.units, np.int64))
         seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
         return self._realised_without(gone, seats)
 
@@ -232,7 +232,7 @@ class LeastDisturbancePlanning:
         if (places := self._remembered_places()) is not None:
             choice = self._choice_of(places)
             gang = self._for_gang(choice)
-            anywhere = gang.planning.place(planning.all_units())
+            anywhere = gang.planning.place(planning.local)
             known = gang._as_remembered(anywhere) if anywhere is not None else None
             if known is not None:
                 return self._widened(known, choice)

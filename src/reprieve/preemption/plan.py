@@ -52,7 +52,7 @@ class Plan:
     domain: str  # a node, a topology domain, or the cluster
     placement: Placement
     victims: tuple[Unit, ...]  # the most important first
-    spared: tuple[Unit, ...]  # units that could have been evicted there and need not be
+    spared: Sequence[Unit]  # units that could have been evicted there and need not be
     broken: int  # pods beyond what budgets allow
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for

@@ -105,7 +105,7 @@ def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: 
         return None
     planning, placement = begun
     if question.policy.search is SearchMode.UPSTREAM:
-        plan = planning.spare(placement, planning.all_units())
+        plan = planning.spare(placement, planning.local)
         return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
     if question.disturbs_least:
         usual = _usual_plans(domain, question, takeable) if len(question.demand.pods) == 1 else ()

@@ -4,10 +4,11 @@ Units are numbered: a pod that is its own unit has the number of its row, a whol
 row. So a property of all units is a column, and reading it takes no loop over pods.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import repeat
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,22 +56,26 @@ class Units:
     own_priority: Ints | None = None  # [unit] with which it preempts; None: no unit has another as a victim
     members: MemberOrder | None = None  # of groups that are evicted pod by pod; None: they do not differ
     minds_gangs: bool = False  # those that are evicted pod by pod keep the pods that they need, if possible
+    _known: dict[int, Unit] = field(
+        init=False, default_factory=dict
+    )  # searches list the same ones repeatedly
 
     def unit(self, number: int) -> Unit:
-        (unit,) = self.listed(np.array([number], np.int64))
+        (unit,) = self.made(np.array([number], np.int64))
         return unit
 
     def listed(self, numbers: Ints) -> list[Unit]:
         """The units, the most important first. There may be as many as pods."""
-        names = self.names(numbers)
-        order = self._order(numbers, names)
-        return self._made(numbers[order], [names[place] for place in order.tolist()])
+        rows, known = numbers.tolist(), self._known
+        missing = [row for row in rows if row not in known]
+        known.update(zip(missing, self.made(np.array(missing, np.int64)), strict=True))
+        found = [known[row] for row in rows]
+        order = self._order(numbers, lambda places: [found[place].name for place in places.tolist()])
+        return [found[place] for place in order.tolist()]
 
     def made(self, numbers: Ints) -> list[Unit]:
         """The units, in the order of their numbers here."""
-        return self._made(numbers, self.names(numbers))
-
-    def _made(self, numbers: Ints, names: list[str]) -> list[Unit]:
+        names = self.names(numbers)
         groups = self._members(numbers[numbers >= len(self.view.pods)])
         rows = numbers.tolist()
         kinds: Iterable[UnitKind] = repeat(UnitKind.POD, len(rows))
@@ -116,6 +121,12 @@ class Units:
             members[number].append(row)
         return members
 
+    def mask(self, numbers: Ints) -> Mask:
+        """[unit] whether it has one of these numbers."""
+        mask = np.zeros(len(self.priority), np.bool_)
+        mask[numbers] = True
+        return mask
+
     def touching(self, nodes: Mask) -> Ints:
         """The units with a pod on one of the nodes."""
         there = self.of_pod[on_nodes(self.view, nodes)]
@@ -125,8 +136,7 @@ class Units:
 
     def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
         """All pods of the units, wherever they are."""
-        chosen = np.zeros(len(self.priority), np.bool_)
-        chosen[np.asarray(numbers, np.int64)] = True
+        chosen = self.mask(np.asarray(numbers, np.int64))
         running = self.of_pod != NOWHERE
         mask = running.copy()
         mask[running] = chosen[self.of_pod[running]]
@@ -165,15 +175,15 @@ class Units:
         By priority, then groups before pods, then by size, then by the earlier start, then by name. Pods of a
         group in which costs differ start with the group, and among them the costs count first.
         """
-        return numbers[self._order(numbers, self.names(numbers))]
+        return numbers[self._order(numbers, lambda places: self.names(numbers[places]))]
 
-    def _order(self, numbers: Ints, names: list[str]) -> Ints:
-        # A blank comes before all that a name can have, so that no namespace is torn apart.
-        text, start = np.array([name.replace("/", " ") for name in names], np.str_), self.start[numbers]
+    def _order(self, numbers: Ints, names: Callable[[Ints], list[str]]) -> Ints:
+        """``names``: of the units at these places among the numbers."""
+        start, members = self.start[numbers], self.members
         first = -self.size[numbers], -self.kind[numbers], -self.priority[numbers]
-        members = self.members
         if members is None:
-            return np.lexsort((text, start, *first))
+            return _order_by((start, *first), names)
+        text = _texts(names(np.arange(len(numbers))))
         cost, deletion_cost = members.cost[numbers], members.deletion_cost[numbers]
         group = members.since[numbers], np.where(members.ordered[numbers], self._group_texts(numbers), text)
         return np.lexsort((text, start, -deletion_cost, -cost, *group[::-1], *first))
@@ -198,6 +208,70 @@ class Units:
             else self.group_names[number - pods]
             for number in numbers.tolist()
         ]
+
+
+def _order_by(keys: tuple[Ints | Floats, ...], names: Callable[[Ints], list[str]]) -> Ints:
+    """By numbers, the last first, and then by name: that is asked for only where it decides."""
+    order = np.lexsort(keys)
+    is_tied = np.ones(max(len(order) - 1, 0), np.bool_)  # [place] with the next one
+    for key in keys:
+        ordered = key[order]
+        is_tied &= ordered[1:] == ordered[:-1]
+    if not is_tied.any():
+        return order
+    tied = order[np.append(is_tied, [False]) | np.append([False], is_tied)]
+    by_name = np.zeros(len(order), np.int64)
+    by_name[tied] = np.unique(_texts(names(tied)), return_inverse=True)[1]
+    return np.lexsort((by_name, *keys))
+
+
+def _texts(names: list[str]) -> NDArray[np.str_]:
+    """To sort by: a blank comes before all that a name can have, so that no namespace is torn apart."""
+    return np.array([name.replace("/", " ") for name in names], np.str_)
+
+
+class Listing(Sequence[Unit]):
+    """Units, the most important first, listed when they are read: of tens of thousands, few ever are."""
+
+    __slots__ = ("_listed", "_numbers", "_units")
+
+    def __init__(self, units: Units, numbers: Ints) -> None:
+        self._units, self._numbers = units, numbers
+        self._listed: list[Unit] | None = None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Unit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Unit]: ...
+
+    def __getitem__(self, place: int | slice) -> Unit | list[Unit]:
+        if self._listed is None:
+            self._listed = self._units.listed(self._numbers)
+        return self._listed[place]
+
+    def __iter__(self) -> Iterator[Unit]:
+        return iter(self[:])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self[:] == [*other]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def with_any(self, pods: Mask) -> "Listing":
+        """Those that have one of the pods."""
+        return Listing(self._units, self._numbers[self._units.with_any(pods)[self._numbers]])
+
+
+def with_any(units: Sequence[Unit], pods: Mask) -> Sequence[Unit]:
+    """Those that have one of the pods."""
+    if isinstance(units, Listing):
+        return units.with_any(pods)
+    return [unit for unit in units if pods[[*unit.pods]].any()]
 
 
 def numbers_of(units: Iterable[Unit]) -> Ints:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.search import CLUSTER, measured
 from reprieve.preemption.toleration import protectors, tolerated_ends
-from reprieve.preemption.units import Unit, UnitKind
+from reprieve.preemption.units import Unit, UnitKind, with_any
 from reprieve.scheduler.decision import (
     MOST_LIMITED,
     MOST_PLANS,
@@ -163,10 +163,12 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
 
 def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
-    near = set(np.flatnonzero(on_nodes(question.view, [node for _, node in plan.places])).tolist())
-    close = (unit for unit in plan.spared if not near.isdisjoint(unit.pods))
-    others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
-    units = [*islice(chain(close, others), MOST_SPARED)]
+    there = on_nodes(question.view, [node for _, node in plan.places])
+    near = set(np.flatnonzero(there).tolist())
+    units = [*with_any(plan.spared, there)[:MOST_SPARED]]
+    if len(units) < MOST_SPARED:
+        others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
+        units += islice(others, MOST_SPARED - len(units))
     charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
     members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in units:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from reprieve.model.columns import Ints
 from reprieve.placement import place as placing
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.preemption import reprieve, search
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
-from reprieve.preemption.units import Units
+from reprieve.preemption.units import Unit, Units
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
 
@@ -84,3 +85,25 @@ def test_a_hopeless_gang_lists_no_units() -> None:
         listed = Counted(patch, Units, "listed")
         assert not isinstance(candidates(question, now=0), list)
     assert not listed.calls
+
+
+def test_a_gang_lists_no_units_where_it_is_not_placed() -> None:
+    """Neither as victims that are tried, nor as units that are spared, until they are read."""
+    listed = [units_made(full(nodes, DemandLine(cpu=4, priority=9, gang=3))) for nodes in (60, 120)]
+    assert listed == [6, 6]
+
+
+def units_made(question: Question) -> int:
+    units: set[int] = set()
+    with pytest.MonkeyPatch.context() as patch:
+        made = Units.made
+
+        def counting(self: Units, numbers: Ints) -> list[Unit]:
+            units.update(numbers.tolist())
+            return made(self, numbers)
+
+        patch.setattr(Units, "made", counting)
+        plans = candidates(question, now=0)
+        assert isinstance(plans, list)
+        assert len(plans[0].spared) == len(question.view.pods) - 3 - 6
+    return len(units)
