@@ -225,7 +225,8 @@ class Counting(Protocol):
 class Joint:
     """A unit breaks a budget if all units that are not reprieved yet together exceed it.
 
-    Units are looked at by the ten thousand, again and again, so this is written for speed.
+    It is asked about no others. Units are looked at by the ten thousand, again and again, so this is written
+    for speed.
     """
 
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:

@@ -80,19 +80,20 @@ class Planning:
         return placed if isinstance(placed, Placement) else None
 
     def by_ceiling(self, placement: Placement) -> Plan:
-        plan = self.below_ceiling(placement, self.local)
+        risky = self._at_risk(placement, self.local)
+        plan = self.below_ceiling(placement, self.local, risky)
         plan = self.kinder_to_budgets(plan) if plan.broken else plan
         ends_gangs = plan.starved > 0
-        plan = self.or_as_the_rival(plan, placement)
+        plan = self.or_as_the_rival(plan, placement, risky)
         plan = self.kinder_to_gangs(plan, placement) if ends_gangs or plan.starved else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
-    def below_ceiling(self, placement: Placement, taken: Mask) -> Plan:
+    def below_ceiling(self, placement: Placement, taken: Mask, risky: Sequence[Unit]) -> Plan:
         """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
 
-        A demand of several pods may be placed elsewhere then, and that may cost more than it saves.
+        ``risky``: those of the units that are at risk. A demand of several pods may be placed elsewhere then,
+        and that may cost more than it saves.
         """
-        risky = self._at_risk(placement, taken)
         spared = _breakers_spared(risky, self._trial(placement, taken), self._counting(risky))
         left = taken.copy()
         left[[*spared]] = False
@@ -110,9 +111,12 @@ class Planning:
             return plan
         harmless = self._within_budgets(self.local)
         placement = self.place(harmless)
-        return min(plan, self.below_ceiling(placement, harmless), key=self._rank) if placement else plan
+        if placement is None:
+            return plan
+        risky = self._at_risk(placement, harmless)
+        return min(plan, self.below_ceiling(placement, harmless, risky), key=self._rank)
 
-    def or_as_the_rival(self, plan: Plan, placement: Placement) -> Plan:
+    def or_as_the_rival(self, plan: Plan, placement: Placement, risky: Sequence[Unit]) -> Plan:
         """The order in which units are reprieved decides which of them still fit; no order is always best.
 
         That of kube-scheduler is tried too, so that no plan is worse than its own.
@@ -120,7 +124,6 @@ class Planning:
         rival = self.takeable.rival
         if rival is None:
             return plan
-        risky = self._at_risk(placement, self.local)
         ranked, ours = self._as_ranked_by(rival, risky), self._counting(risky)
         counting = InOrder(rival.accounts, ranked, self.question.view)
         if self._tried(ranked, counting) == self._tried(risky, ours):
@@ -166,7 +169,7 @@ class Planning:
             if self.question.policy.search is SearchMode.UPSTREAM:
                 other = self.spare(placement, left)
             else:
-                other = self.below_ceiling(placement, left)
+                other = self.below_ceiling(placement, left, self._at_risk(placement, left))
             plan = min(plan, other, key=self._rank)
             if not other.starved:
                 break

@@ -56,9 +56,7 @@ class Units:
     own_priority: Ints | None = None  # [unit] with which it preempts; None: no unit has another as a victim
     members: MemberOrder | None = None  # of groups that are evicted pod by pod; None: they do not differ
     minds_gangs: bool = False  # those that are evicted pod by pod keep the pods that they need, if possible
-    _known: dict[int, Unit] = field(
-        init=False, default_factory=dict
-    )  # searches list the same ones repeatedly
+    _known: dict[int, Unit] = field(init=False, default_factory=dict)  # searches list the same ones again
 
     def unit(self, number: int) -> Unit:
         (unit,) = self.made(np.array([number], np.int64))
