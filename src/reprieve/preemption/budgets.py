@@ -232,10 +232,10 @@ class Joint:
     def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
         self._accounts = accounts
         self._shares = {unit.name: accounts.share(unit) for unit in going} if accounts else {}
-        self._going = dict.fromkeys(range(accounts.width), 0)
+        self._going: dict[int, int] = {}  # of few units, or none, only few of the budgets
         for share in self._shares.values():
             for i, pods in share.items():
-                self._going[i] += pods
+                self._going[i] = self._going.get(i, 0) + pods
 
     def breaks(self, unit: Unit) -> bool:
         going, allowed = self._going, self._accounts.allowed

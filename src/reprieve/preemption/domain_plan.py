@@ -97,7 +97,7 @@ class Planning:
         spared = _breakers_spared(risky, self._trial(placement, taken), self._counting(risky))
         left = taken.copy()
         left[[*spared]] = False
-        found = self._lowest(left, _Below(0, taken, placement))
+        found = self._lowest(left, taken, placement)
         if found is None:
             return self.spare(placement, left)
         below = self.spare(found.placement, found.taken, found.ceiling)
@@ -260,20 +260,22 @@ class Planning:
                 price[node] += len(unit.pods) / len(there)
         return max(price, key=lambda node: (price[node], self.question.view.nodes.rank[node]))
 
-    def _lowest(self, left: Mask, known: "_Below") -> "_Below | None":
-        """The lowest priority such that the demand fits with no unit above it gone."""
+    def _lowest(self, left: Mask, taken: Mask, placement: Placement) -> "_Below | None":
+        """The lowest priority such that the demand fits with no unit above it gone.
+
+        ``placement``: where it fits without all that were taken.
+        """
         ceilings: list[int] = np.unique(self.takeable.units.priority[left]).tolist()
-        below = cache(lambda ceiling: self._below(left, ceiling, known))
+
+        @cache
+        def below(ceiling: int) -> _Below | None:
+            gone = self._up_to(ceiling, left)
+            there = placement if np.array_equal(gone, taken) else self.place(gone)
+            return _Below(ceiling, gone, there) if there is not None else None
+
         if more_room_never_hurts(self.question, self.takeable.matter):
             ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: below(c) is not None) :]
         return next((found for c in ceilings if (found := below(c)) is not None), None)
-
-    def _below(self, left: Mask, ceiling: int, known: "_Below") -> "_Below | None":
-        taken = self._up_to(ceiling, left)
-        if np.array_equal(taken, known.taken):
-            return replace(known, ceiling=ceiling)
-        placement = self.place(taken)
-        return _Below(ceiling, taken, placement) if placement is not None else None
 
     def _rank(self, plan: Plan) -> Rank:
         return rank(plan, self.question.policy.ranking)
