@@ -57,10 +57,11 @@ class Planning:
         """The most important first."""
         return self.takeable.units.listed(np.flatnonzero(chosen & self.local))
 
-    def named(self, names: Collection[str]) -> Mask:
-        """The units that have these names, as far as they may be evicted."""
-        units, numbers = self.takeable.units, np.flatnonzero(self.local)
-        return units.mask(numbers[[name in names for name in units.names(numbers)]])
+    def named(self, names: Collection[str]) -> dict[str, int]:
+        """The numbers of the units that have these names, as far as they may be evicted."""
+        numbers = np.flatnonzero(self.local)
+        found = zip(self.takeable.units.names(numbers), numbers.tolist(), strict=True)
+        return {name: number for name, number in found if name in names}
 
     def pods_of(self, chosen: Mask) -> Ints:
         return self.takeable.units.pods_of(np.flatnonzero(chosen))

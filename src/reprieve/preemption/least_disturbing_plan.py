@@ -5,7 +5,7 @@ model is searched is in ``least_disturbance``; which domains are tried is not kn
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import gt
@@ -117,15 +117,19 @@ class LeastDisturbancePlanning:
         if first is None:
             return None
         answers = [one for one in deferral.answers if one.units is not None]
-        names = {*first.victims, *(name for one in answers for name in one.units or ())}
+        numbers = planning.named({*first.victims, *(name for one in answers for name in one.units or ())})
         reach = self._reach(first.solved)
-        prices = self._prices(reach, np.flatnonzero(planning.named(names)))
+        prices = self._prices(reach, np.array([*numbers.values()], np.int64))
         model = model_of(question, takeable, reach, first.target, prices.of(reach.units))
         room = room_of(model, takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
         strict = question.policy.breaks_no_budget
-        again = (self._without(victims, seats) for victims, seats in wanted if seats is not None)
+        again = (
+            self._realised_without([numbers[name] for name in victims if name in numbers], seats)
+            for victims, seats in wanted
+            if seats is not None
+        )
         plans = [plan for plan in again if plan is not None and not (strict and plan.broken)]
         if not plans:
             return None
@@ -158,10 +162,6 @@ class LeastDisturbancePlanning:
             yield first
         if len(self.planning.question.view.nodes) <= _NODES_TWICE:
             yield self._usual_plan(placement)
-
-    def _without(self, victims: Collection[str], seats: Sequence[tuple[int, int]]) -> Plan | None:
-        """The plan without units of these names, as far as they are still there."""
-        return self._realised_without(self.planning.named(victims), seats)
 
     def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
         pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
@@ -208,12 +208,13 @@ class LeastDisturbancePlanning:
 
     def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
         """A plan that evicts no more than the solution does, checked against all constraints."""
-        planning = self.planning
-        gone = planning.local & planning.takeable.units.mask(np.array(solution.units, np.int64))
         seats = model.nodes_for(solution.seats) if len(model.needs) > 1 else []
-        return self._realised_without(gone, seats)
+        return self._realised_without(solution.units, seats)
 
-    def _realised_without(self, taken: Mask, seats: Sequence[tuple[int, int]]) -> Plan | None:
+    def _realised_without(self, numbers: Sequence[int], seats: Sequence[tuple[int, int]]) -> Plan | None:
+        """The plan without units of these numbers, as far as they may be evicted."""
+        planning = self.planning
+        taken = planning.local & planning.takeable.units.mask(np.array(numbers, np.int64))
         placement = self._seated(taken, seats) if seats else self.planning.place(taken)
         return self.planning.spare(placement, taken) if placement is not None else None
 
