@@ -34,6 +34,7 @@ class Pods:
     rows: Mapping[tuple[str, str], int]  # (namespace, name) -> row
     namespaces: Column[str]
     labels: Column[LabelSet]
+    shapes: Column[Shape | None]  # None in a row that is free
     requests: Ints  # [resource, pod]
     nonzero: Ints  # [cpu and memory, pod]
     priority: Ints
@@ -148,6 +149,7 @@ class Pods:
             rows=dict(self.rows),
             namespaces=self.namespaces.copy(),
             labels=self.labels.copy(),
+            shapes=self.shapes.copy(),
             requests=sealed(self.requests.copy()),
             nonzero=sealed(self.nonzero.copy()),
             priority=sealed(self.priority.copy()),
@@ -188,6 +190,7 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         rows={(m.namespace, m.name): row for row, m in enumerate(metas)},
         namespaces=Column.of(s.namespace for s in shapes),
         labels=Column.of((s.namespace, s.labels) for s in shapes),
+        shapes=Column.of(shapes, first=(None,)),
         requests=matrix((dict(s.requests) for s in shapes), axis.names),
         nonzero=sealed(
             np.array([(s.nonzero_cpu, s.nonzero_memory) for s in shapes], np.int64).reshape(-1, 2).T

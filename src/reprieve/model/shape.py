@@ -5,7 +5,7 @@ spec becomes a shape is in ``pod_compilation``.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 
 from msgspec import Struct
 
@@ -106,6 +106,15 @@ class Shape:
     images: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
     owner_uid: str = ""
+    # Shapes are keys of columns and caches, looked up for every pod that changes.
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        values = (getattr(self, one.name) for one in fields(self) if one.compare)
+        object.__setattr__(self, "_hash", hash(tuple(values)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def terms(self) -> Iterator[PodTerm]:
         """Every affinity term of the pod, required and preferred."""

@@ -53,6 +53,7 @@ class PodRows:
         # Free rows lie in a namespace that no term names.
         self._namespaces: GrowingColumn[str] = GrowingColumn("")
         self._labels: GrowingColumn[LabelSet] = GrowingColumn(("", ()))
+        self._shapes: GrowingColumn[Shape | None] = GrowingColumn(None)
         self._ports: GrowingRelation[HostPort] = GrowingRelation()
         self._affinity: GrowingRelation[PodTerm] = GrowingRelation()
         self._anti_affinity: GrowingRelation[PodTerm] = GrowingRelation()
@@ -115,6 +116,7 @@ class PodRows:
         self.born[row] = NO_PODS_BIRTH
         self._namespaces.clear(row)
         self._labels.clear(row)
+        self._shapes.clear(row)
         self._classes.clear(row)
         self._groups.clear(row)
         self._costs.clear(row)
@@ -171,6 +173,7 @@ class PodRows:
         self.nonzero[1, rows] = [shape.nonzero_memory for shape in shapes]
         self._namespaces.set(rows, [shape.namespace for shape in shapes])
         self._labels.set(rows, [(shape.namespace, shape.labels) for shape in shapes])
+        self._shapes.set(rows, shapes)
         self._ports.set(rows, [shape.ports for shape in shapes])
         self._affinity.set(rows, [shape.affinity for shape in shapes])
         self._anti_affinity.set(rows, [shape.anti_affinity for shape in shapes])
@@ -209,6 +212,7 @@ class PodRows:
             rows=self.rows,
             namespaces=self._namespaces.view(size),
             labels=self._labels.view(size),
+            shapes=self._shapes.view(size),
             requests=published(self.requests, size),
             nonzero=published(self.nonzero, size),
             priority=published(self._priority, size),
