@@ -22,7 +22,7 @@ from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
 from tests.reference.observed_cases import Case, Observation, read_case
 from tests.reference.observed_deciders import as_recorded
-from tests.reference.recorded_files import COMPLETE
+from tests.reference.recorded_files import FILES
 from tests.unit.config import configuration
 
 OURS = "reprieve"
@@ -74,7 +74,7 @@ def agrees(decision: Decision | None, recorded: Observation) -> bool:
     return places == recorded.nominated and {victim.pod.name for victim in taken} == recorded.victims
 
 
-@pytest.mark.parametrize("path", COMPLETE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_scheduler_decides_as_recorded(path: Path) -> None:
     case = read_case(path)
     recorded = [with_its_node(case, observation) for observation in case.observed]
@@ -102,6 +102,6 @@ def with_its_node(case: Case, recorded: Observation) -> Observation:
 
 def test_resizes_are_decided_about() -> None:
     """All of them: nothing was seen to happen where they fit, and where no pod may be evicted for them."""
-    cases = [case for case in map(read_case, COMPLETE) if case.resize is not None]
+    cases = [case for case in map(read_case, FILES) if case.resize is not None]
     outcomes = [d.outcome for case in cases if (d := first_decision(case, case.observed[0])) is not None]
     assert Counter(outcomes) == {Outcome.FITS: 13, Outcome.UNSCHEDULABLE: 5, Outcome.PREEMPTS: 4}
