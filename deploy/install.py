@@ -16,8 +16,8 @@ def main(lock: Path) -> int:
     print(f"installing the {packages} packages of {lock} into {Path(sys.prefix).name}", flush=True)
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
     with subprocess.Popen(
-        # The lock names everything. Left to itself, pip looks for the newest coverage[toml], which the lock pins
-        # as coverage, and refuses it as soon as there is a newer release.
+        # The lock names everything. Left to itself, pip looks for the newest coverage[toml], which the lock
+        # pins as coverage, and refuses it as soon as there is a newer release.
         [*command, "--require-hashes", "--no-deps", "-r", str(lock)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
