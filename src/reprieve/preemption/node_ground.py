@@ -16,7 +16,8 @@ from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import survey
 from reprieve.placement.spread_rules import rules_of
 from reprieve.preemption.budgets import UnitShares, shares_of
-from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.question import Question
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.tenants import Tenants, asked, tenants_on
 from reprieve.preemption.units import Units
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from math import isfinite
 
 from reprieve.placement.place import Placement
+from reprieve.preemption.criteria import NO_COST, Cost
 from reprieve.preemption.units import Unit
 
 
@@ -57,7 +58,8 @@ class Plan:
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
     starved: int = 0  # gangs left with fewer pods than they need, of those that count
-    quality: Quality | None = None  # None: the search does not measure disturbance
+    cost: Cost = NO_COST  # by the criteria of the question
+    quality: Quality | None = None  # of the best plan
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:

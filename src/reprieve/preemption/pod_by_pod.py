@@ -18,8 +18,7 @@ from reprieve.placement.taking import with_taken
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.search import CLUSTER, priced
 from reprieve.preemption.units import Unit
 
 FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]  # plans, the best first
@@ -32,10 +31,10 @@ def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> li
     for domain in _domains(question):
         match _plan_in(domain, question, now, find):
             case Plan() as plan:
-                plans.append(plan)
+                plans.append(priced(question, plan, now))
             case NoPlan() as refusal:
                 refusals.append(refusal)
-    plans.sort(key=lambda plan: rank(plan, question.ranking))
+    plans.sort(key=lambda plan: (plan.cost, plan.domain))
     return plans or (earliest(refusals) if refusals else NoPlan(Why.NO_HELP))
 
 

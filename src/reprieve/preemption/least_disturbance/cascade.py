@@ -47,6 +47,21 @@ class Cascades:
             found[numbers] = _Classes(self._picture, self._units, numbers).found()
         return found
 
+    def at_least(self, allowed: Mask) -> int:
+        """No unit of these has a lower number: as if all pods were as small as the smallest, could run on any
+        node, and had the highest priority."""
+        units, picture = self._units, self._picture
+        pods = np.flatnonzero((units.of_pod != NOWHERE) & allowed[units.of_pod])
+        if not len(pods):
+            return FITS
+        smallest = units.view.pods.requests[:, pods].min(axis=1)
+        kind = smallest.tobytes(), np.ones(len(units.view.nodes), np.bool_).tobytes()
+        if picture.seats(kind, _NONE_BELOW).any():
+            return FITS
+        highest = int(units.scheduling[units.of_pod[pods]].max())
+        preempts = highest > picture.lowest and bool(picture.seats(kind, highest).any())
+        return PREEMPTS if preempts else NOWHERE_TO_GO
+
 
 def onward(question: Question, plan: Plan) -> Onward:
     """Where the victims of a plan go, the most important first, each off the nodes of its own unit.

@@ -1,0 +1,173 @@
+"""What no plan for a group is below: counted in columns, without a model or a solver.
+
+Each node must lose at least so much to take one member, two members and so on; the cheapest nodes together
+are a lower bound. A unit that runs on several nodes has its price split evenly over them, so that every node
+can be looked at alone. Only room counts, and members that differ count as if all were as small as the
+smallest: both make plans cheaper than they are, never dearer.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.preemption.budgets import shares_of
+from reprieve.preemption.criteria import HIGHEST_PRIORITY, LATEST_START, Combined, Criterion
+from reprieve.preemption.least_disturbance.model import capacities, levels_of
+from reprieve.preemption.least_disturbance.model_of_question import Reach
+from reprieve.preemption.takeable import Takeable
+
+_HAIR = 2**-48  # rounding errors, as a part; they must not lift a bound
+
+
+@dataclass(frozen=True, eq=False)
+class CountedBound:
+    takeable: Takeable
+    reach: Reach
+    needs: Ints  # [resource] of the smallest member
+    members: int
+    target: int  # how many members must get room
+
+    def below(self, order: tuple[Criterion, ...], cost: Sequence[float]) -> tuple[float, ...]:
+        """By each criterion, for plans that cost as much by those before; up to the first by which a plan may
+        cost less."""
+        bound: list[float] = []
+        among = np.ones(len(self.reach.units), np.bool_)
+        for place, criterion in enumerate(order):
+            if criterion is LATEST_START and HIGHEST_PRIORITY not in order[:place]:
+                break
+            level = self._level(criterion, among)
+            if level is not None:
+                bound.append(self._lowest(level, among))
+                among = among & (level <= cost[place])
+            elif criterion.combined is Combined.SUM:
+                bound.append(self._least_sum(self._prices(criterion), among))
+            elif criterion.budgets:
+                bound.append(0)
+                among = among & ~self._exceeding if not cost[place] else among
+            else:
+                break
+            if bound[-1] < cost[place]:
+                break
+        return tuple(bound)
+
+    def _level(self, criterion: Criterion, among: Mask) -> Floats | None:
+        """[unit] what it costs by a criterion that counts the highest of all victims."""
+        units, numbers = self.takeable.units, self.reach.units
+        if criterion is LATEST_START:
+            top = self.reach.priority.max(where=among, initial=np.iinfo(np.int64).min)
+            return np.where(self.reach.priority == top, -units.start[numbers], -np.inf)
+        if criterion is HIGHEST_PRIORITY:
+            return self.reach.priority.astype(np.float64)
+        if criterion.combined is not Combined.HIGHEST:
+            return None
+        return self.takeable.prices.alone(criterion, numbers).astype(np.float64)
+
+    def _lowest(self, level: Floats, among: Mask) -> float:
+        levels = np.unique(level[among]).tolist()
+        found = levels_of(levels, lambda most: self._may_suffice(among & (level <= most)))
+        return found[0] if found else math.inf
+
+    def _may_suffice(self, gone: Mask) -> bool:
+        return self._fitting(self.reach.emptied(gone)) >= self.target
+
+    def _fitting(self, left: Ints) -> int:
+        return int(capacities(left, self.needs.tolist(), self.members).sum())
+
+    @cached_property
+    def _exceeding(self) -> Mask:
+        """[unit] whether its eviction alone exceeds a budget."""
+        shares = shares_of(self.takeable.units, self.takeable.accounts)
+        return shares.unaffordable()[self.reach.units]
+
+    def _prices(self, criterion: Criterion) -> Floats:
+        """[unit] what it costs alone, or less where that would take long to work out."""
+        prices = self.takeable.prices
+        if criterion.least_alone is not None:
+            return np.full(len(self.reach.units), float(criterion.least_alone(prices)))
+        return prices.alone(criterion, self.reach.units).astype(np.float64)
+
+    def _least_sum(self, price: Floats, among: Mask) -> float:
+        """The least that units cost together which make enough room."""
+        left, needs, reach = self.reach.left, self.needs, self.reach
+        fits = capacities(left, needs.tolist(), self.members)
+        missing = self.target - int(fits.sum())
+        if missing <= 0 or not price.any():
+            return 0
+        nodes_of = np.bincount(reach.unit, minlength=len(reach.units))
+        cells = np.flatnonzero(among[reach.unit])
+        node, used = reach.node[cells], reach.used[cells]
+        share = (price / np.maximum(nodes_of, 1))[reach.unit[cells]]
+        emptied = left.copy()
+        np.add.at(emptied, node, used)
+        more = np.minimum(capacities(emptied, needs.tolist(), self.members) - fits, missing)
+        helps = np.flatnonzero(more > 0)
+        if int(more[helps].sum()) < missing:
+            return math.inf
+        split = np.zeros(len(left), np.bool_)
+        split[node[nodes_of[reach.unit[cells]] > 1]] = True
+        # [member, node] what a node must lose to take so many members more
+        wanted = np.arange(1, int(more[helps].max()) + 1)[:, None]
+        least = np.zeros((len(wanted), len(helps)))
+        for resource in np.flatnonzero(needs).tolist():
+            lack = (fits[helps] + wanted) * needs[resource] - left[helps, resource]
+            offers = _Offers(node, used[:, resource], share)
+            covering = _covering(lack, np.searchsorted(offers.node, helps), offers)
+            least = np.maximum(least, covering)
+        # Whole units are whole numbers; a hair is taken off, so that none is rounded up.
+        least = np.where(split[helps], least, np.ceil(least * (1 - _HAIR) - 1e-9))
+        least[wanted > more[helps]] = np.inf
+        return _cheapest(least, missing)
+
+
+class _Offers:
+    """What units free of one resource, node by node, the cheapest for its room first."""
+
+    def __init__(self, node: Ints, used: Ints, share: Floats) -> None:
+        some = np.flatnonzero(used > 0)
+        some = some[np.lexsort((share[some] / used[some], node[some]))]
+        self.node, self.rate = node[some], np.append(share[some] / used[some], 0.0)
+        # Of all units before each place, and of all.
+        self.freed = np.concatenate([[0], np.cumsum(used[some])])
+        self.paid = np.concatenate([[0.0], np.cumsum(share[some])])
+
+
+def _covering(lack: Ints, first: Ints, offers: _Offers) -> Floats:
+    """[member, node] the least price of so much of one resource, if units could be evicted in part.
+
+    ``first``: where the units of each node begin.
+    """
+    wanted = offers.freed[first] + np.maximum(lack, 0)
+    # The unit with which enough is freed; the part of it that is not needed is not paid.
+    last = np.minimum(np.searchsorted(offers.freed, wanted), len(offers.node))
+    spare = (offers.freed[last] - wanted) * offers.rate[np.maximum(last - 1, 0)]
+    price: Floats = np.where(lack > 0, offers.paid[last] - offers.paid[first] - spare, 0.0)
+    return price
+
+
+def _cheapest(least: Floats, missing: int) -> float:
+    """The least for so many members on all nodes together, by the lower envelope of each node's prices."""
+    count, width = np.arange(1, len(least) + 1)[:, None], least.shape[1]
+    at, paid = np.zeros(width, np.int64), np.zeros(width)
+    slopes: list[Floats] = []
+    sizes: list[Ints] = []
+    while len(at):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = np.where(count > at, (least - paid) / (count - at), np.inf)
+        best = slope.argmin(axis=0)
+        taken = np.take_along_axis(slope, best[None], axis=0)[0]
+        goes_on = np.isfinite(taken)
+        best, taken, least, at = best[goes_on], taken[goes_on], least[:, goes_on], at[goes_on]
+        slopes.append(np.maximum(taken, 0.0))
+        sizes.append(best + 1 - at)
+        at = best + 1
+        paid = np.take_along_axis(least, best[None], axis=0)[0]
+    slope, size = np.concatenate(slopes), np.concatenate(sizes)
+    order = np.argsort(slope, kind="stable")
+    slope, size = slope[order], size[order]
+    before = np.cumsum(size) - size
+    total = float((slope * np.clip(missing - before, 0, size)).sum())
+    return math.ceil(total * (1 - _HAIR) - 1e-6)
