@@ -3,7 +3,7 @@
 The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -11,17 +11,18 @@ from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
-from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
+from reprieve.config.keys.criteria import DISTURBANCE
+from reprieve.config.keys.reprieve_args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
 from reprieve.preemption.preemption_priority import PermittedClasses
-from reprieve.preemption.ranking import CRITERIA
+from reprieve.preemption.ranking import CRITERIA, RANKING, Criterion
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
 from reprieve.runtime.performer import PerformerLimits
@@ -90,14 +91,23 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
-        ranking=tuple(CRITERIA[name] for name in args.ranking),
-        disturbance=tuple(map(Disturbance, args.disturbance)),
+        ranking=_ranking_of(args.disturbance),
+        disturbance=disturbance_of(args.disturbance) or DEFAULT_ORDER,
         placements_tried=args.placements_tried,
-        disturbs_least_for_pods=args.least_disturbance_for is LeastDisturbanceFor.ALL,
         lost_work_cap=args.lost_work_cap,
         patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
         resizes=_resizes_of(args) if resizes else None,
     )
+
+
+def disturbance_of(names: Sequence[str]) -> tuple[Disturbance, ...]:
+    known = tuple(Disturbance(name) for name in names if name in list(Disturbance))
+    return DEFAULT_ORDER if tuple(names) == DISTURBANCE else known
+
+
+def _ranking_of(names: Sequence[str]) -> tuple[Criterion, ...]:
+    known = tuple(CRITERIA[name] for name in names if name in CRITERIA)
+    return RANKING if tuple(names) == DISTURBANCE else known or RANKING
 
 
 def _units_of(args: config_args.ReprieveArgs) -> Callable[[Snapshot], Units]:

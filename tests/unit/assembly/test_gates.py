@@ -6,7 +6,6 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
-from reprieve.config.keys.reprieve_args import DISTURBANCE, RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
@@ -17,9 +16,7 @@ from reprieve.model.objects import (
     PriorityClass,
 )
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
 from reprieve.preemption.policy import BudgetCounting, SearchMode
-from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -242,7 +239,7 @@ def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
     assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
     assert policy.accounts is accounts_as_upstream
-    assert policy_of(with_args("Reprieve", budgets="Upstream")).accounts is accounts
+    assert policy_of(with_args("Reprieve", search="PriorityCeiling", budgets="Upstream")).accounts is accounts
 
 
 def test_an_empty_selector_means_none_upstream() -> None:
@@ -295,16 +292,12 @@ def test_the_order_of_the_criteria_is_that_of_the_plans() -> None:
         a_pod("new", cpu="4", priority=9),
     )
     assert taken(*world) == ["cheap-0", "cheap-1"]
-    assert taken(*world, ranking=["Pods", "HighestPriority"]) == ["dear"]
-    (decision,) = decided(*world, ranking=["Pods", "HighestPriority"])
+    assert taken(*world, search="PriorityCeiling", disturbance=["Pods", "HighestPriority"]) == ["dear"]
+    (decision,) = decided(*world, search="PriorityCeiling", disturbance=["Pods", "HighestPriority"])
     assert decision.preemption is not None
     assert [loser.lost_by.code for loser in decision.preemption.losers] == ["FewestPods"]
     assert decision.preemption.decided_by is not None
     assert decision.preemption.decided_by.code == "FewestPods"
-
-
-def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
-    assert set(RANKING) == set(CRITERIA)
 
 
 def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
@@ -333,17 +326,13 @@ def test_only_the_search_that_improves_plans_has_patience() -> None:
     configured = {"search": "LeastDisturbance", "planningPatience": "3s"}
     assert policy_of(with_args("Reprieve", **configured)).patience == 3.0
     assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 6.0
-    assert policy_of(with_args("Reprieve")).patience is None
+    assert policy_of(with_args("Reprieve", search="PriorityCeiling")).patience is None
 
 
 def test_single_pods_are_searched_for_as_ever() -> None:
     world: World = (a_node("n0"), a_pod("old", cpu="4", on="n0"), a_pod("new", cpu="4", priority=9))
     (decision,) = decided(*world, search="LeastDisturbance")
     assert decision.preemption is not None and decision.preemption.quality is None
-
-
-def test_every_criterion_of_disturbance_exists() -> None:
-    assert list(map(str, DISTURBANCE)) == list(map(str, DEFAULT_ORDER))
 
 
 @pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])
