@@ -18,6 +18,7 @@ from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, Crowd, seeded_crowd
 from tests.properties.preempting import POLICIES, question_of
 from tests.properties.worlds import decoded
@@ -145,7 +146,7 @@ def test_without_evictions_the_limit_changes_nothing(evicted: Evicted, policy: P
 
 def test_enough_is_protected() -> None:
     """Otherwise the properties above say nothing."""
-    questions = [asked(evicted_crowd(seed), Policy()) for seed in range(200)]
+    questions = [asked(evicted_crowd(seed), REPRIEVE) for seed in range(200)]
     found = [candidates(question, NOW) for question in questions if question is not None]
     refusals = [no for no in found if isinstance(no, NoPlan)]
     assert sum(no.retry_at is not None for no in refusals) > 20

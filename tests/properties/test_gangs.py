@@ -19,10 +19,10 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
 from reprieve.scheduler.settings import Settings

@@ -6,21 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from reprieve.preemption.least_disturbance.prices import Prices
+from reprieve.preemption.ranking import rank
 
 from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.model_of_question import RoomsInReach, reach_of
-from reprieve.preemption.least_disturbance.prices import Prices
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import question_of, takeable_of
 
-LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE)
 
 
 @pytest.mark.parametrize("breaks_no_budget", [False, True])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from reprieve.model.disruption_costs import DELETION_COST, DISRUPTION_COST
 from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import pods_alone
 from tests.properties.crowded import EVERYTHING, Crowd, built, crowds
 from tests.properties.preempting import POLICIES, answer, plans_of, question_of

@@ -5,13 +5,6 @@ import math
 from dataclasses import replace
 
 from hypothesis import given
-
-from reprieve.model.objects import Pod
-from reprieve.placement.demand import Ask
-from reprieve.placement.place import survey
-from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import (
     budgets_broken,
     highest_priority,
@@ -19,6 +12,14 @@ from reprieve.preemption.ranking import (
     pods_disturbed,
     sum_of_priorities,
 )
+
+from reprieve.model.objects import Pod
+from reprieve.placement.demand import Ask
+from reprieve.placement.place import survey
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.question import Question
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, built, crowds, seeded_crowd
 from tests.properties.preempting import POLICIES, places_of, plans_of, pods_of, question_of
 from tests.properties.worlds import decoded

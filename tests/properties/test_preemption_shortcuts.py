@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
 
 from reprieve.model.objects import Pod
 from reprieve.model.snapshot import NOWHERE
@@ -22,11 +23,11 @@ from reprieve.preemption.node_bounds import roughly_bounded
 from reprieve.preemption.node_ground import ground_of
 from reprieve.preemption.node_pruning import lower_bounds, outlook, worth_planning
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question, Shortcuts
-from reprieve.preemption.ranking import RANKING, Candidates, Criterion, Rank, rank
 from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, WhereItMatters
 from reprieve.preemption.search import candidates, plan_in
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
 from reprieve.scheduler.victims_in_flight import counting_on

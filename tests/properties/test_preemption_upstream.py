@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from hypothesis import settings
 
+from reprieve.preemption import searches
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
 from tests.properties.preempting import plans_of, question_of
 from tests.reference.plain.members import too_small
@@ -22,7 +24,7 @@ from tests.scenarios.test_scenarios import HERE, told
 WORLDS = 10_000 if settings().max_examples > 1000 else 500
 BATCH = WORLDS // 5
 
-ONLY_THE_SEARCH = replace(REPRIEVE, search=SearchMode.UPSTREAM)
+ONLY_THE_SEARCH = replace(REPRIEVE, search=searches.UPSTREAM)
 
 
 def best_by(policy: Policy, crowd: Crowd) -> Plan | None:

@@ -12,9 +12,10 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.eligibility import TIMELESS, Verdict, eligible, tolerating
 from reprieve.preemption.plan import NoPlan, Why
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Unit, pods_alone
 from tests.properties.crowded import Crowd
 from tests.properties.preempting import POLICIES, answer, question_of

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 from msgspec import structs
+from reprieve.preemption.ranking import Rank, rank
 
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.whatif import with_pod, without
@@ -20,7 +21,6 @@ from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import Rank, rank
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
 from reprieve.preemption.units import Unit, UnitKind

@@ -2,24 +2,27 @@
 
 from dataclasses import replace
 
+from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption import searches
 from reprieve.preemption.plan import NoPlan, Plan, Quality
-from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates, measured
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from tests.reference.searching import best
 
 USUAL_EFFORT = 10_000
-LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)
+LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE, disturbs_least_for_pods=True)
 # No pod in these worlds has a cost.
 USUAL_ORDER = tuple(criterion for criterion in DEFAULT_ORDER if criterion is not Disturbance.DISRUPTION_COST)
 SEARCHES = {
-    "Upstream": replace(REPRIEVE, search=SearchMode.UPSTREAM),
+    "Upstream": replace(REPRIEVE, search=searches.UPSTREAM),
     "PriorityCeiling": REPRIEVE,
     "LeastDisturbance": LEAST,
 }

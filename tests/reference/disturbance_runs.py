@@ -26,7 +26,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import UnitKind
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed
+
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import optimum

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reprieve.preemption.ranking import rank
+
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
 from reprieve.preemption.search import candidates
 
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.model.json import Json
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
-from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room

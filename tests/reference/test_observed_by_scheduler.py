@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from reprieve.preemption.ranking import Criterion
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.ranking import Criterion
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings

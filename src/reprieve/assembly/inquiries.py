@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reprieve import config
-from reprieve.assembly.scheduler_settings import disturbance_of, settings_of
+from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.config.keys.former_args import of_recorded_run
 from reprieve.config.keys.reprieve_args import Preset, SearchAlgorithm
@@ -20,8 +20,8 @@ from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.criteria import AS_UPSTREAM, CRITERIA, DISTURBANCE, Criterion
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.toleration_rules import protects_pods
@@ -81,7 +81,7 @@ def inquiry_settings(
         )
     settings = settings_of(configured, gates)
     if choice.measured is not None:
-        settings = _measuring(settings, disturbance_of(choice.measured))
+        settings = _measuring(settings, tuple(CRITERIA[name] for name in choice.measured))
     return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
 
 
@@ -98,14 +98,12 @@ def exposure_of(
     return replace(report, notes=(*cluster.notes, *settings.notes, *limit_notes(limit)))
 
 
-def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Settings:
-    """By these criteria, unless there are none, or the policy itself goes by other ones."""
+def _measuring(settings: Settings, criteria: tuple[Criterion, ...]) -> Settings:
+    """By these criteria; without any, by Reprieve's defaults where the policy is kube-scheduler's."""
 
     def measuring(policy: Policy) -> Policy:
-        is_own = policy.search is SearchMode.LEAST_DISTURBANCE
-        usual = DEFAULT_ORDER if policy.search is SearchMode.UPSTREAM else policy.disturbance
-        order = policy.disturbance if is_own else criteria or usual
-        return replace(policy, measures_disturbance=True, disturbance=order)
+        usual = DISTURBANCE if policy.disturbance == AS_UPSTREAM else ()
+        return replace(policy, measured=criteria or usual)
 
     return replace(settings, policies={name: measuring(p) for name, p in settings.policies.items()})
 

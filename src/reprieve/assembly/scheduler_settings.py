@@ -3,7 +3,7 @@
 The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -11,19 +11,18 @@ from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
-from reprieve.config.keys.criteria import DISTURBANCE
 from reprieve.config.keys.reprieve_args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
+from reprieve.preemption.criteria import CRITERIA
 from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
-from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.policy import BudgetCounting, Policy
 from reprieve.preemption.preemption_priority import PermittedClasses
-from reprieve.preemption.ranking import CRITERIA, RANKING, Criterion
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.searches import SEARCHES
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
@@ -81,33 +80,20 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
     args = configured.args.reprieve
     resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
-    searches = SearchMode(args.search)
-    if searches is SearchMode.LEAST_DISTURBANCE and not by_group:
-        searches = SearchMode.PRIORITY_CEILING  # it is for groups
+    search = SEARCHES[args.search]
     return Policy(
+        search=search,
         units=_units_of(args) if by_group else pods_alone,
         rules=_rules_of(args, gates),
-        search=searches,
         accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
-        ranking=_ranking_of(args.disturbance),
-        disturbance=disturbance_of(args.disturbance) or DEFAULT_ORDER,
+        disturbance=tuple(CRITERIA[name] for name in args.disturbance),
         placements_tried=args.placements_tried,
         lost_work_cap=args.lost_work_cap,
-        patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
+        patience=args.planning_patience if search.may_be_improved else None,
         resizes=_resizes_of(args) if resizes else None,
     )
-
-
-def disturbance_of(names: Sequence[str]) -> tuple[Disturbance, ...]:
-    known = tuple(Disturbance(name) for name in names if name in list(Disturbance))
-    return DEFAULT_ORDER if tuple(names) == DISTURBANCE else known
-
-
-def _ranking_of(names: Sequence[str]) -> tuple[Criterion, ...]:
-    known = tuple(CRITERIA[name] for name in names if name in CRITERIA)
-    return RANKING if tuple(names) == DISTURBANCE else known or RANKING
 
 
 def _units_of(args: config_args.ReprieveArgs) -> Callable[[Snapshot], Units]:

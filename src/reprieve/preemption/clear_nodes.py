@@ -12,7 +12,7 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask, mask_of
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.preemption.budgets import Accounts
-from reprieve.preemption.criteria import Candidates, Criterion
+from reprieve.preemption.criteria import Candidates, Combined, Criterion
 from reprieve.preemption.node_ground import Ground
 from reprieve.preemption.node_reprieve import (
     Needed,
@@ -118,7 +118,11 @@ class ClearNodes:
 
         def alone(criterion: Criterion) -> Ints | Floats:
             going = prices.alone(criterion, unit[gone])
-            costs: Ints | Floats = np.zeros(unit.shape, going.dtype)
+            if criterion.combined is Combined.HIGHEST:
+                highest = np.zeros(unit.shape)
+                highest[gone] = going
+                return highest
+            costs = np.zeros(unit.shape, np.int64)
             costs[gone] = going
             return costs
 

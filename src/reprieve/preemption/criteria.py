@@ -127,7 +127,7 @@ class Criterion:
             return together
         alone = self.of_units(prices, numbers)
         if self.combined is Combined.HIGHEST:
-            return float(alone.max(initial=-np.inf)) if len(alone) else -math.inf
+            return float(alone.max()) if len(alone) else -math.inf
         return int(alone.sum()) + together
 
     def at_least(self, candidates: Candidates) -> Ints | Floats:
@@ -383,6 +383,12 @@ def sparing_other_gangs(order: Sequence[Criterion]) -> tuple[Criterion, ...]:
     leading = (BUDGETS_BROKEN, HIGHEST_PRIORITY)
     at = max((place + 1 for place, criterion in enumerate(order) if criterion in leading), default=0)
     return (*order[:at], OTHER_GANGS_BROKEN, *order[at:])
+
+
+def decided_by(winner: Cost, loser: Cost) -> Criterion:
+    """The first criterion by which the winner is better."""
+    pairs = zip(winner.order, winner, loser, strict=True)
+    return next((criterion for criterion, least, value in pairs if value != least), NAME)
 
 
 def pods_disturbed(victims: Sequence[Unit]) -> int:

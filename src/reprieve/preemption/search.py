@@ -16,11 +16,12 @@ from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
+from reprieve.preemption.budgets import Accounts, Joint, as_upstream, shares_of
 from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, GroupNeeds, gang_slack, group_needs, slack_of
+from reprieve.preemption.member_exchange import exchanged
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, NodeSearch, Rank
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
 from reprieve.preemption.prices import Prices
@@ -60,6 +61,8 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     """What a plan disturbs by the criteria that it is told by, whatever search has made it."""
     order = question.policy.measured or question.policy.disturbance
     told = replace(question, policy=replace(question.policy, disturbance=order))
+    if question.policy.measured:  # it may have counted them as kube-scheduler does
+        plan = replace(plan, broken=Joint(question.policy.accounts(question.view), ()).broken(plan.victims))
     own = question.policy.units
     units = (pods_and_groups if question.policy.measured else own)(question.view)
     return Quality(_priced(told, units, plan, now).cost.named(), (), proved=False, effort=0)
@@ -97,9 +100,10 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
         if found.enter(plan) and found.is_full and not found.may_change(prospect.at_least):
             break  # before the next is sought: it costs no less than this one
     refined = question.policy.search.refined
+    plans = found.plans
     if refined is not None and len(question.demand.pods) == 1 and counts_room(question.demand):
-        return refined(nodes, found.plans)
-    return found.plans
+        plans = refined(nodes, plans)
+    return exchanged(question, takeable, plans) if plans else plans
 
 
 class _Best:

@@ -20,12 +20,12 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
+from reprieve.preemption.criteria import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.eligibility import tolerating as tolerating_rule
 from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.search import CLUSTER, measured
 from reprieve.preemption.toleration import protectors, tolerated_ends
 from reprieve.preemption.units import Unit, UnitKind, with_any
@@ -63,15 +63,15 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
     """What the first plan costs, and why not the others."""
     plan = plans[0]
     quality = plan.quality
-    if quality is None and question.policy.measures_disturbance:
+    if quality is None:
         quality = measured(question, plan, now)
     victims = _Victims(plan, question)
-    criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
+    criteria = [decided_by(plan.cost, other.cost) for other in plans[1 : MOST_PLANS + 1]]
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
-        pods=pods_disturbed(plan),
+        pods=pods_disturbed(plan.victims),
         spared=tuple(_spared(plan, question, victims)),
         units_spared=len(plan.spared),
         exceeded=victims.exceeded,
@@ -82,7 +82,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         leaving=leaving,
         giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
         quality=quality,
-        onward=onward(question, plan) if quality is not None else None,
+        onward=onward(question, plan),
     )
 
 
@@ -95,7 +95,7 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
-    cost = pods_disturbed(plan), highest, plan.broken
+    cost = pods_disturbed(plan.victims), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
     return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
 
@@ -250,7 +250,7 @@ def _cost(plan: Plan, question: Question) -> str:
     in_topology = question.demand.topology_key and plan.domain not in question.view.nodes.rows
     where = f"in {question.demand.topology_key}={plan.domain}" if in_topology else f"on {plan.domain}"
     where = "in the cluster" if plan.domain == CLUSTER else where
-    return f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} {where}"
+    return f"the best plan evicts {counted(pods_disturbed(plan.victims), 'pod')} {where}"
 
 
 _SENTENCES = {

@@ -88,7 +88,7 @@ def _best_plans(
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
     view = paid_for(with_promises(emptied, context.promised), context.charged.tolist())
-    question = Question(demand, view, unplaced, context.profile, policy)
+    question = Question(demand, view, unplaced, policy, context.profile)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:
         find = gangs.finding(find)

@@ -11,6 +11,7 @@ from math import inf
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod, PodGroup
+from reprieve.preemption.criteria import LOST_WORK
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.checkpoint_reports import CheckpointReports
@@ -69,7 +70,7 @@ class State:
         self.gang_growth = GangGrowth(settings.resize_window)
         self.refused_reports = RefusedReports()
         self.checkpoint_reports = CheckpointReports(
-            active=any(policy.counts_lost_work for policy in settings.policies.values())
+            active=any(LOST_WORK in policy.disturbance for policy in settings.policies.values())
         )
         self.victim_reports = VictimAnnotationReports(settings.policies.values(), settings.profiles)
         self.tombstones = Tombstones()

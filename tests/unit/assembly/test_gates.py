@@ -15,8 +15,10 @@ from reprieve.model.objects import (
     PodGroupSpec,
     PriorityClass,
 )
+from reprieve.preemption import searches
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
-from reprieve.preemption.policy import BudgetCounting, SearchMode
+from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.searches import PRIORITY_CEILING
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -230,14 +232,14 @@ def test_nothing_configured_is_the_default_policy() -> None:
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
-    assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
+    assert (policy.search, policy.budgets) == (searches.UPSTREAM, BudgetCounting.UPSTREAM)
     assert policy.accounts is accounts_as_upstream
     assert settings_of(configured(policy="Upstream")).gangs is ALL_MEMBERS
 
 
 def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
-    assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
+    assert (policy.search, policy.budgets) == (PRIORITY_CEILING, BudgetCounting.JOINT)
     assert policy.accounts is accounts_as_upstream
     assert policy_of(with_args("Reprieve", search="PriorityCeiling", budgets="Upstream")).accounts is accounts
 

@@ -13,7 +13,7 @@ from reprieve.config.keys.criteria import DISTURBANCE, UPSTREAM_DISTURBANCE
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded
 from reprieve.inquiry.joined_files import cluster_in
 from reprieve.inquiry.object_files import parse_objects
-from reprieve.preemption.policy import SearchMode
+from reprieve.preemption.searches import PRIORITY_CEILING
 from reprieve.runtime.journal import entries
 from reprieve.runtime.journal_lines import Began
 from tests.unit.config import configuration
@@ -40,7 +40,7 @@ def recorded(run: str) -> ReprieveArgs:
 def test_a_snapshot_says_nothing_of_keys_that_went() -> None:
     chosen = inquiry_settings(PolicyChoice(), stored_snapshot())
     assert (chosen.policy, chosen.notes) == ("of the cluster", ())
-    assert chosen.settings.policies["reprieve"].search is SearchMode.PRIORITY_CEILING
+    assert chosen.settings.policies["reprieve"].search is PRIORITY_CEILING
 
 
 def test_a_snapshot_with_a_ranking_of_its_own_is_read() -> None:

@@ -15,6 +15,7 @@ from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.exposure import Protection
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.report import texts
@@ -54,7 +55,7 @@ def a_view(**more: PodLine) -> Snapshot:
     return build(map(decoded, world_objects(world, world.groups))).snapshot
 
 
-def a_report(policy: Policy | None = Policy(), **asked: Any) -> ExposureReport:  # noqa: B008  frozen
+def a_report(policy: Policy | None = REPRIEVE, **asked: Any) -> ExposureReport:
     return exposure_report(a_view(), policy, NOW, **asked)
 
 
@@ -96,7 +97,7 @@ def test_what_uses_a_class_is_counted() -> None:
 
 def test_a_class_that_only_pods_name_is_not_forgotten() -> None:
     view = a_view(relic=PodLine(on="n1", class_name="deleted", priority=700))
-    found = class_of(exposure_report(view, Policy(), NOW), "deleted")
+    found = class_of(exposure_report(view, REPRIEVE, NOW), "deleted")
     assert (found.value, found.exists, found.now) == (700, False, 6)
 
 
@@ -112,7 +113,7 @@ def test_static_and_terminating_pods_are_counted_apart() -> None:
 
 
 def test_a_budget_that_must_be_kept_holds_every_priority_off() -> None:
-    web = pods_of(a_report(replace(Policy(), breaks_no_budget=True)))["web"]
+    web = pods_of(a_report(replace(REPRIEVE, breaks_no_budget=True)))["web"]
     assert (web.lowest, web.preemptors, web.held_by_budget) == (None, (), True)
 
 
@@ -202,7 +203,7 @@ def test_the_json_of_a_pod() -> None:
 
 # --- the eviction limit --------------------------------------------------------------------------
 
-LIMITED = Policy(rules=(*RULES, WithinLimit(EvictionLimit(2, 600.0, 900))))
+LIMITED = replace(REPRIEVE, rules=(*RULES, WithinLimit(EvictionLimit(2, 600.0, 900))))
 
 
 def limited_report() -> ExposureReport:

@@ -1,5 +1,6 @@
 """Which preemptor could preempt a pod, and when."""
 
+from dataclasses import replace
 from typing import Any
 
 from reprieve.model.snapshot import Snapshot
@@ -7,6 +8,7 @@ from reprieve.model.snapshot_builder import build
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.exposure import Exposure, LeastPreemptor, Protection, exposure
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
 
@@ -25,7 +27,7 @@ def a_view(pods: dict[str, PodLine], groups: dict[str, GroupLine] | None = None)
 
 
 def exposures(view: Snapshot, policy: Policy | None = None) -> dict[str, Exposure]:
-    found = exposure(view, policy or Policy(), NOW)
+    found = exposure(view, policy or REPRIEVE, NOW)
     return {view.pods.compiled[one.pod].pod.metadata.name: one for one in found}
 
 
@@ -87,5 +89,5 @@ def test_pods_that_wait_are_not_exposed() -> None:
 
 
 def test_where_tolerations_do_not_count_nothing_protects() -> None:
-    found = exposures(a_view({"p": of_class("low-forever")}), Policy(rules=TIMELESS))
+    found = exposures(a_view({"p": of_class("low-forever")}), replace(REPRIEVE, rules=TIMELESS))
     assert found["p"].least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from msgspec.structs import replace as replace_line
+from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
 
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question, Shortcuts
-from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import pods_and_groups
 from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of

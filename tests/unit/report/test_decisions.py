@@ -8,7 +8,7 @@ import pytest
 
 from reprieve.model.json import Json
 from reprieve.placement.profile import DEFAULT_PROFILE
-from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.report.decisions import (
     decision_json,
     decision_lines,
@@ -77,7 +77,7 @@ def disturbing_least(planning_effort: int = 10_000) -> Decision:
         *(a_pod(f"p{i}", cpu="3", on=f"n{i}", priority=i // 2) for i in range(3)),
         a_group("urgent", 9, 2),
         *(a_member(f"urgent-{i}", "urgent", cpu="3", priority=9) for i in range(2)),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
         profiles={SCHEDULER_NAME: replace(DEFAULT_PROFILE, planning_effort=planning_effort)},
     )
 
@@ -172,7 +172,7 @@ def in_two_racks() -> Decision:
         *pods,
         a_group("urgent", 9, 1, topologyKey="rack"),
         a_member("urgent-0", "urgent", cpu="3", priority=9),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
 
 

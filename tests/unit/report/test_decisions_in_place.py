@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.report.decision_documents import decision_of
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.report.hidden_names import without_hidden_names
@@ -21,7 +21,7 @@ GROWS = wanting(a_pod("db", cpu="2", priority=9, on="n1"), "3")
 
 
 def decision(*others: Pod) -> Decision:
-    settings = Settings(policies={SCHEDULER_NAME: Policy(resizes=DeferredResizes())})
+    settings = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())})
     things: list[KubernetesObject] = [a_node("n1"), a_node("n2"), GROWS, *others]
     (found,) = Stage(Scheduler(settings)).happens(*map(Seen, things), Synced()).decisions
     return found

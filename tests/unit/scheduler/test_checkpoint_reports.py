@@ -1,21 +1,23 @@
 """Checkpoints that cannot be right are reported once, on the object that publishes them."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
-from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 
-LEAST = Policy(search=SearchMode.LEAST_DISTURBANCE)
+LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE)
 STARTED = "1970-01-01T00:01:00Z"
 
 
@@ -88,6 +90,8 @@ def named(pod: Pod) -> Any:
     return msgspec.structs.replace(pod.metadata, uid="uid-again")
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy(disturbance=(Disturbance.PODS,), search=LEAST.search)])
+@pytest.mark.parametrize(
+    "policy", [REPRIEVE, replace(REPRIEVE, disturbance=(Disturbance.PODS,), search=LEAST.search)]
+)
 def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []

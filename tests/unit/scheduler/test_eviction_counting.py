@@ -13,8 +13,8 @@ from reprieve.model.objects import Pod, PodGroup, ReplicaSet
 from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.report.decision_documents import decision_of
 from reprieve.report.decisions import decision_json, decision_lines
 from reprieve.report.hidden_names import without_hidden_names
@@ -30,7 +30,7 @@ LIMIT = EvictionLimit(2, 600.0, 1000)
 
 
 def limited(limit: EvictionLimit = LIMIT) -> Settings:
-    return Settings(policies={SCHEDULER_NAME: Policy(rules=(*RULES, WithinLimit(limit)))})
+    return Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, rules=(*RULES, WithinLimit(limit)))})
 
 
 def owned(pod: Pod, kind: str = "ReplicaSet", name: str = "web-1", created: float | None = None) -> Pod:
@@ -192,7 +192,8 @@ def test_it_preempts_at_that_moment_and_not_before() -> None:
 def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
     """The eviction on one node makes the limit, and a pod that wants to grow on another waits: what happens
     on the first node alone would not wake it."""
-    policy = Policy(
+    policy = replace(
+        REPRIEVE,
         rules=(*RULES, WithinLimit(EvictionLimit(1, 600.0, 1000))),
         resizes=DeferredResizes(Accounting.KUBELET),
     )

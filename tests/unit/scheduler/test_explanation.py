@@ -1,8 +1,11 @@
 """What a decision says of victims, of spared units, and of what was missing."""
 
+from dataclasses import replace
+
 from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.decision import Decision, Miss, Outcome, Preemption
 from reprieve.scheduler.gang_strategy import POD_BY_POD
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision, preempting
@@ -248,7 +251,7 @@ def test_budgets_that_must_hold() -> None:
         a_budget("all", app="web"),
         a_pod("web", cpu="4", on="n1", labels={"app": "web"}),
         a_pod("new", cpu="1", priority=9),
-        policy=Policy(breaks_no_budget=True),
+        policy=replace(REPRIEVE, breaks_no_budget=True),
     )
     assert why(decision) == (
         "Budgets",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Improvement, PlanImproved
@@ -12,11 +13,11 @@ from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.domain_plan import Planning
-from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
 from reprieve.preemption.plan import Plan, Quality
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -27,7 +28,7 @@ from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.stage import remains
 
 PATIENCE = 2.0
-POLICY = Policy(search=SearchMode.LEAST_DISTURBANCE, patience=PATIENCE)
+POLICY = replace(REPRIEVE, search=LEAST_DISTURBANCE, patience=PATIENCE)
 
 # Groups that go whole: nodes, and cpu of their pods there. Two nodes have to be emptied.
 GROUPS = {

@@ -1,12 +1,14 @@
 """Running pods that want more: when they are decided, and what is not done for them."""
 
+from dataclasses import replace
+
 import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen, Synced, Unread
 from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Problem, Ref
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.handover import MARK, MARK_REASON
@@ -23,7 +25,7 @@ LOW = a_pod("low", cpu="2", priority=1, on="n1")
 
 def settings(**policy: object) -> Settings:
     fields = {"resizes": DeferredResizes(), **policy}
-    return Settings(policies={SCHEDULER_NAME: Policy(**fields)})  # type: ignore[arg-type]  # by name
+    return Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, **fields)})  # type: ignore[arg-type]  # by name
 
 
 def stage(*things: KubernetesObject, **policy: object) -> Stage:

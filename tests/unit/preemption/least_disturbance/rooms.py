@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from reprieve.preemption.least_disturbance.costs import Disturbance
+
 from reprieve.preemption.least_disturbance.model import Item, RoomModel, Shares
 from tests.reference.disturbance_plans import USUAL_ORDER
 

@@ -9,8 +9,8 @@ from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Unplaceable, place
 from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
 from reprieve.preemption.plan import Onward
-from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.preemption.units import pods_and_groups
 from tests.reference.demands import gang_demand
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
@@ -71,7 +71,7 @@ def test_of_two_equal_victims_the_one_goes_that_fits_elsewhere() -> None:
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
     ]
-    least = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+    least = replace(REPRIEVE, search=LEAST_DISTURBANCE)
     decision = only_decision(*world, policy=least)
     assert decision.victims == ("Pod/default/b-free",)
     assert decision.preemption is not None and decision.preemption.quality is not None
@@ -84,7 +84,7 @@ def going_on(*things: KubernetesObject) -> Onward:
         *things,
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
     assert decision.preemption is not None and decision.preemption.onward is not None
     return decision.preemption.onward

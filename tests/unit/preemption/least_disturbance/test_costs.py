@@ -2,11 +2,11 @@
 
 import numpy as np
 from msgspec.structs import replace
+from reprieve.preemption.least_disturbance.costs import Cost, Disturbance, costs_of
 
 from reprieve.model.objects import KubernetesObject, OwnerReference
 from reprieve.model.snapshot_builder import build
 from reprieve.preemption.budgets import accounts
-from reprieve.preemption.least_disturbance.costs import Cost, Disturbance, costs_of
 from reprieve.preemption.units import pods_and_groups
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod

@@ -8,7 +8,7 @@ from msgspec import structs
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.model.snapshot_builder import build
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT, lost_work
-from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.preemption.units import pods_and_groups
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
@@ -76,7 +76,7 @@ def test_of_two_equal_victims_the_one_goes_that_was_saved_last() -> None:
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
     ]
-    least = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+    least = replace(REPRIEVE, search=LEAST_DISTURBANCE)
     decision = only_decision(*world, policy=least)
     assert decision.victims == ("Pod/default/b-lately",)
     assert decision.preemption is not None and decision.preemption.quality is not None

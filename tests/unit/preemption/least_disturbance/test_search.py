@@ -4,9 +4,9 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.search import begun, least_disturbing

@@ -10,11 +10,11 @@ import pytest
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.least_disturbance import bound, patterns
 from reprieve.preemption.least_disturbance.cascade import Cascades, _Picture
-from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
 
-LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, patience=0.0)  # the first plan, and no solver
+LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE, patience=0.0)  # the first plan, and no solver
 GANG: list[KubernetesObject] = [
     a_group("g", 9, 2),
     *(a_member(f"g-{i}", cpu="4", priority=9) for i in range(2)),
