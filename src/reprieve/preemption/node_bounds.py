@@ -6,7 +6,7 @@ Bounds hold also where constraints beyond room matter; none says which units go.
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.criteria import HIGHEST_PRIORITY, MOST, OFFSET, Candidates, Criterion
+from reprieve.preemption.criteria import HIGHEST_PRIORITY, OFFSET, PRIORITY_SUM, Candidates, Criterion
 from reprieve.preemption.node_ground import Ground
 from reprieve.preemption.tenants import charges_of
 
@@ -60,9 +60,9 @@ def roughly_bounded(ground: Ground) -> Candidates:
     def alone(criterion: Criterion) -> Ints | Floats:
         if criterion is HIGHEST_PRIORITY:
             return lowest[None]
-        each = ground.takeable.prices.alone_at_least(criterion, unit)
-        cheapest: Ints = np.minimum.reduce(np.where(there, each, MOST), axis=0, initial=MOST)
-        return cheapest[None]
+        if criterion is PRIORITY_SUM:  # and each has one pod at least
+            return lowest[None] + OFFSET
+        return np.broadcast_to(np.int64(ground.takeable.prices.least_alone(criterion)), size)
 
     return Candidates(
         nodes=tenants.nodes,

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.criteria import Cost, Criterion
+from reprieve.preemption.criteria import MOST, Cost, Criterion
 from reprieve.preemption.eligibility import grace_of
 from reprieve.preemption.gangs import GangSlack, GroupNeeds
-from reprieve.preemption.least_disturbance.cascade import Cascades
+from reprieve.preemption.least_disturbance.cascade import NOWHERE_TO_GO, Cascades
 from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, UnitKind, Units, numbers_of
@@ -54,6 +54,13 @@ class Prices:
             return np.broadcast_to(np.int64(criterion.least_alone(self)), numbers.shape)
         return self.alone(criterion, numbers)
 
+    def least_alone(self, criterion: Criterion) -> float:
+        """No unit that may be evicted costs less alone; quick to have."""
+        if criterion.least_alone is not None:
+            return criterion.least_alone(self)
+        found: float = self.alone(criterion, np.flatnonzero(self._allowed)).min(initial=MOST).item()
+        return found
+
     def ended(self, numbers: Ints) -> Ints:
         """Whether it ends a workload: a group that is evicted whole, a pod that no controller replaces."""
         pods = len(self.units.view.pods)
@@ -73,6 +80,8 @@ class Prices:
 
     def cascade(self, numbers: Ints) -> Ints:
         """See ``Cascades``."""
+        if self.least_cascade == NOWHERE_TO_GO:
+            return np.full(numbers.shape, NOWHERE_TO_GO)
         return self._worked_out("cascade", numbers, lambda new: self._cascades.of(new)[new])
 
     @cached_property

@@ -69,6 +69,8 @@ def onward(question: Question, plan: Plan) -> Onward:
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
     picture, found = _Remaining(question, plan), Counter[int]()
+    if not picture.has_room():
+        return Onward(0, 0, sum(len(unit.pods) for unit in plan.victims))
     for unit, others in picture.victims():
         for kind, pods in groupby(unit.pods, key=picture.kind):
             found.update(picture.go(unit, kind, len(list(pods)), others))
@@ -82,11 +84,19 @@ class _Remaining:
         view, gone = question.view, [pod for unit in plan.victims for pod in unit.pods]
         places = np.array(plan.places, np.int64).reshape(-1, 2)
         after = moved(without(view, gone), places[:, 0], places[:, 1])
-        self._victims, self._where = plan.victims, view.where
+        self._question, self._victims, self._where = question, plan.victims, view.where
         self._picture = _Picture(replace(question, view=after), lambda: question.policy.units(after))
         self._left = self._picture.left(_NONE_BELOW).copy()
         self._by_name = np.argsort(view.nodes.rank)
         self.kind = self._picture.kind
+
+    def has_room(self) -> bool:
+        """Whether any node has some for the smallest victim, if units of lower priority went as well."""
+        rows = [pod for unit in self._victims for pod in unit.pods]
+        smallest = self._question.view.pods.requests[:, rows].min(axis=1, initial=_HIGHEST)
+        kind = smallest.tobytes(), np.ones(self._left.shape[1], np.bool_).tobytes()
+        own = max((u.priority if u.scheduling is None else u.scheduling for u in self._victims), default=0)
+        return bool(self._picture.seats(kind, own).any())
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
         """With the nodes that each is not on."""

@@ -35,16 +35,17 @@ class CountedBound:
         """By each criterion, for plans that cost as much by those before; up to the first by which a plan may
         cost less."""
         bound: list[float] = []
-        among = np.ones(len(self.reach.units), np.bool_)
+        among, shortage = np.ones(len(self.reach.units), np.bool_), None
         for place, criterion in enumerate(order):
             if criterion is LATEST_START and HIGHEST_PRIORITY not in order[:place]:
                 break
             level = self._level(criterion, among)
             if level is not None:
                 bound.append(self._lowest(level, among))
-                among = among & (level <= cost[place])
+                among, shortage = among & (level <= cost[place]), None
             elif criterion.combined is Combined.SUM:
-                bound.append(self._least_sum(self._prices(criterion), among))
+                shortage = _Shortage(self, among) if shortage is None else shortage
+                bound.append(shortage.least_sum(self._prices(criterion)))
             elif criterion.budgets:
                 bound.append(0)
                 among = among & ~self._exceeding if not cost[place] else among
@@ -90,37 +91,63 @@ class CountedBound:
             return np.full(len(self.reach.units), float(criterion.least_alone(prices)))
         return prices.alone(criterion, self.reach.units).astype(np.float64)
 
-    def _least_sum(self, price: Floats, among: Mask) -> float:
-        """The least that units cost together which make enough room."""
-        left, needs, reach = self.reach.left, self.needs, self.reach
-        fits = capacities(left, needs.tolist(), self.members)
-        missing = self.target - int(fits.sum())
-        if missing <= 0 or not price.any():
-            return 0
-        nodes_of = np.bincount(reach.unit, minlength=len(reach.units))
+
+class _Shortage:
+    """What nodes lack for members, and the units that could make room there."""
+
+    def __init__(self, counted: CountedBound, among: Mask) -> None:
+        reach, self.needs = counted.reach, counted.needs
+        needs, left = self.needs.tolist(), counted.reach.left
+        self.fits = capacities(left, needs, counted.members)
+        self.missing = counted.target - int(self.fits.sum())
         cells = np.flatnonzero(among[reach.unit])
-        node, used = reach.node[cells], reach.used[cells]
-        share = (price / np.maximum(nodes_of, 1))[reach.unit[cells]]
+        self.unit, self.node, self.used = reach.unit[cells], reach.node[cells], reach.used[cells]
+        self.nodes_of = np.maximum(np.bincount(reach.unit, minlength=len(reach.units)), 1)
         emptied = left.copy()
-        np.add.at(emptied, node, used)
-        more = np.minimum(capacities(emptied, needs.tolist(), self.members) - fits, missing)
-        helps = np.flatnonzero(more > 0)
-        if int(more[helps].sum()) < missing:
+        np.add.at(emptied, self.node, self.used)
+        self.more = np.minimum(capacities(emptied, needs, counted.members) - self.fits, self.missing)
+        self.helps = np.flatnonzero(self.more > 0)
+        self.is_enough = int(self.more[self.helps].sum()) >= self.missing
+        if self.missing <= 0 or not self.is_enough:
+            return
+        # [member, node] what a node lacks to take so many members more
+        self.members = np.arange(1, int(self.more[self.helps].max()) + 1)[:, None]
+        wanted = (self.fits[self.helps] + self.members)[..., None] * self.needs
+        self.lack = np.maximum(wanted - left[self.helps], 0)
+        # Nodes with a unit that runs elsewhere, too: what they cost need be no whole number.
+        self.is_split = np.isin(self.helps, self.node[self.nodes_of[self.unit] > 1])
+        self.fewest = np.ceil(self._covering(np.ones(len(self.unit))) * (1 - _HAIR) - 1e-9).astype(np.int64)
+
+    def least_sum(self, price: Floats) -> float:
+        """The least that units cost together which make enough room. ``price``: [unit]"""
+        if self.missing <= 0 or not price.any():
+            return 0
+        if not self.is_enough:
             return math.inf
-        split = np.zeros(len(left), np.bool_)
-        split[node[nodes_of[reach.unit[cells]] > 1]] = True
-        # [member, node] what a node must lose to take so many members more
-        wanted = np.arange(1, int(more[helps].max()) + 1)[:, None]
-        least = np.zeros((len(wanted), len(helps)))
-        for resource in np.flatnonzero(needs).tolist():
-            lack = (fits[helps] + wanted) * needs[resource] - left[helps, resource]
-            offers = _Offers(node, used[:, resource], share)
-            covering = _covering(lack, np.searchsorted(offers.node, helps), offers)
-            least = np.maximum(least, covering)
+        share = (price / self.nodes_of)[self.unit]
+        covering = self._covering(share)
         # Whole units are whole numbers; a hair is taken off, so that none is rounded up.
-        least = np.where(split[helps], least, np.ceil(least * (1 - _HAIR) - 1e-9))
-        least[wanted > more[helps]] = np.inf
-        return _cheapest(least, missing)
+        covering = np.where(self.is_split, covering, np.ceil(covering * (1 - _HAIR) - 1e-9))
+        least = np.maximum(covering, self._cheapest_units(share))
+        least[self.members > self.more[self.helps]] = np.inf
+        return _cheapest(least, self.missing)
+
+    def _covering(self, share: Floats) -> Floats:
+        """[member, node] if units could be evicted in part; of each resource by itself."""
+        least = np.zeros(self.lack.shape[:2])
+        for resource in np.flatnonzero(self.needs).tolist():
+            offers = _Offers(self.node, self.used[:, resource], share)
+            first = np.searchsorted(offers.node, self.helps)
+            least = np.maximum(least, _covering(self.lack[..., resource], first, offers))
+        return least
+
+    def _cheapest_units(self, share: Floats) -> Floats:
+        """[member, node] as many units as must go at least, if they were the cheapest there."""
+        order = np.lexsort((share, self.node))
+        first = np.searchsorted(self.node[order], self.helps)
+        paid = np.concatenate([[0.0], np.cumsum(share[order])])
+        found: Floats = paid[np.minimum(first + self.fewest, len(order))] - paid[first]
+        return found
 
 
 class _Offers:
