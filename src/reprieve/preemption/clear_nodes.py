@@ -107,7 +107,8 @@ class ClearNodes:
             yield outcome
             where = mask_of(outcome.nodes[self.starved(outcome) > 0], len(where))
 
-    def candidates(self, outcome: NodeOutcome) -> Candidates:
+    def candidates(self, outcome: NodeOutcome, *, exactly: bool = False) -> Candidates:
+        """``exactly``: with what victims cost by all criteria, not only where that is quick to have."""
         units, prices, gone = self.takeable.units, self.takeable.prices, outcome.victims
         count, nodes = gone.sum(axis=0), len(outcome.nodes)
         unit = (
@@ -117,7 +118,7 @@ class ClearNodes:
         idle, broken = (none, none) if self.gangs is None else starving(self.tenants, self.gangs, outcome)
 
         def alone(criterion: Criterion) -> Ints | Floats:
-            going = prices.alone(criterion, unit[gone])
+            going = (prices.alone if exactly else prices.alone_at_least)(criterion, unit[gone])
             if criterion.combined is Combined.HIGHEST:
                 highest = np.zeros(unit.shape)
                 highest[gone] = going

@@ -48,8 +48,28 @@ class Outlook:
     bounded: (
         Candidates  # only bounds are: constraints beyond room matter there, or budgets need a closer look
     )
-    tenants: Tenants
+    clear: ClearNodes
     outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
+
+    @property
+    def tenants(self) -> Tenants:
+        return self.clear.tenants
+
+    def costs(self, rows: Ints, order: Sequence[Criterion]) -> dict[tuple[int, int], Rank]:
+        """What the known plans on these nodes cost, by node and outcome; nothing if their bounds say it."""
+        found: dict[tuple[int, int], Rank] = {}
+        if self.clear.takeable.prices.are_quick(order):
+            return found
+        places = np.searchsorted(self.tenants.nodes, np.sort(rows))
+        for turn, outcome in enumerate(one for one in self.outcomes if len(one.nodes)):
+            part = outcome.on(np.isin(outcome.nodes, places))
+            if not len(part.nodes):
+                continue
+            bounds = lower_bounds([self.clear.candidates(part, exactly=True)], order)
+            costs = zip(*(bound.tolist() for bound in bounds), strict=True)
+            nodes = self.tenants.nodes[part.nodes].tolist()
+            found.update({(row, turn): cost for row, cost in zip(nodes, costs, strict=True)})
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +163,35 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
         return made[row]
 
     is_whole = len(bounds) == len(order_of)
+    waiting: list[tuple[Rank, int, Candidate]] = []
     for first in range(0, len(places), _AT_A_TIME):
-        part = order[first : first + _AT_A_TIME]
-        numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
-        measured = [bound[part].tolist() for bound in bounds]
-        for place, row in enumerate(numbers):
-            at_least = tuple([column[place] for column in measured])
+        last = first + _AT_A_TIME
+        part = order[first:last]
+        costs = seen.costs(rows[part[part < exact]], order_of)
+        for place in range(first, min(last, len(places))):
+            row, at = int(rows[places[place]]), places[place]
+            found = costs.get((row, _turn_of(at, parts)))
+            at_least = found if found is not None else tuple([bound[at].item() for bound in bounds])
             key = (*at_least, nodes.names[row])
-            make = partial(known, row, first + place) if places[first + place] < exact else None
-            yield key, Candidate(row, key if is_whole else at_least, by_room[place], make)
+            make = partial(known, row, place) if at < exact else None
+            candidate = Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
+            heappush(waiting, (key, place, candidate))
+        later: Rank | None = None
+        if last < len(places):
+            least = (bound[places[last]].item() for bound in bounds)
+            later = (*least, nodes.names[rows[places[last]]])
+        while waiting and (later is None or waiting[0][0] < later):
+            key, _, candidate = heappop(waiting)
+            yield key, candidate
+
+
+def _turn_of(place: int, parts: Sequence[Candidates]) -> int:
+    """Which part it is in."""
+    for turn, part in enumerate(parts):
+        if place < len(part.nodes):
+            return turn
+        place -= len(part.nodes)
+    return len(parts)
 
 
 def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:
@@ -218,6 +258,6 @@ def outlook(ground: Ground) -> Outlook:
     return Outlook(
         exact=tuple(map(clear.candidates, outcomes)),
         bounded=bounded,
-        tenants=clear.tenants,
+        clear=clear,
         outcomes=outcomes,
     )

@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import isfinite
 
 from reprieve.placement.place import Placement
-from reprieve.preemption.criteria import NO_COST, Cost
+from reprieve.preemption.criteria import NO_COST, Cost, Criterion
 from reprieve.preemption.units import Unit
 
 
@@ -60,6 +60,10 @@ class Plan:
     starved: int = 0  # gangs left with fewer pods than they need, of those that count
     cost: Cost = NO_COST  # by the criteria of the question
     quality: Quality | None = None  # of the best plan
+
+    def costs_by(self, criterion: Criterion) -> float | None:
+        """None: it is not compared by this one."""
+        return self.cost[self.cost.order.index(criterion)] if criterion in self.cost.order else None
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.criteria import MOST, Cost, Criterion
+from reprieve.preemption.criteria import CASCADE, LOST_WORK, MOST, Cost, Criterion
 from reprieve.preemption.eligibility import grace_of
 from reprieve.preemption.gangs import GangSlack, GroupNeeds
 from reprieve.preemption.least_disturbance.cascade import NOWHERE_TO_GO, Cascades
@@ -54,6 +54,19 @@ class Prices:
             return np.broadcast_to(np.int64(criterion.least_alone(self)), numbers.shape)
         return self.alone(criterion, numbers)
 
+    def are_quick(self, order: Sequence[Criterion]) -> bool:
+        """Whether what is quick to have by each criterion is what units cost."""
+        dear = [criterion for criterion in order if criterion.least_alone is not None]
+        return all(criterion in self._same_for_all for criterion in dear)
+
+    @cached_property
+    def _same_for_all(self) -> tuple[Criterion, ...]:
+        """Where no replacement would find room, and no workload says when it was saved."""
+        view = self.units.view
+        is_published = bool(view.groups.pod_groups) or view.pods.publishing.any()
+        nowhere = (CASCADE,) if self.least_cascade == NOWHERE_TO_GO else ()
+        return nowhere if is_published else (*nowhere, LOST_WORK)
+
     def least_alone(self, criterion: Criterion) -> float:
         """No unit that may be evicted costs less alone; quick to have."""
         if criterion.least_alone is not None:
@@ -63,20 +76,13 @@ class Prices:
 
     def ended(self, numbers: Ints) -> Ints:
         """Whether it ends a workload: a group that is evicted whole, a pod that no controller replaces."""
-        pods = len(self.units.view.pods)
-        shapes = self.units.view.pods.shapes
-        if not pods:
-            return np.ones(numbers.shape, np.int64)
-        is_pod = numbers < pods
-        bare = self._bare[shapes.codes[np.where(is_pod, numbers, 0)]]
-        found: Ints = np.where(is_pod, bare, self.units.kind[numbers] != UnitKind.POD).astype(np.int64)
+        bare = self.units.view.pods.bare
+        if not len(self.units.group_names):
+            return bare[numbers].astype(np.int64)
+        is_pod = numbers < len(bare)
+        of_pod = bare[np.where(is_pod, numbers, 0)] if len(bare) else is_pod
+        found: Ints = np.where(is_pod, of_pod, self.units.kind[numbers] != UnitKind.POD).astype(np.int64)
         return found
-
-    @cached_property
-    def _bare(self) -> Ints:
-        """[shape] whether no controller owns pods of it."""
-        things = self.units.view.pods.shapes.things
-        return np.fromiter((shape is None or not shape.owner_uid for shape in things), np.int64, len(things))
 
     def cascade(self, numbers: Ints) -> Ints:
         """See ``Cascades``."""

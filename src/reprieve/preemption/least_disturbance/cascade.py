@@ -20,6 +20,7 @@ from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
+from reprieve.preemption.criteria import CASCADE
 from reprieve.preemption.plan import Onward, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, Units
@@ -68,9 +69,13 @@ def onward(question: Question, plan: Plan) -> Onward:
 
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
+    where, rows = question.view.where, [pod for unit in plan.victims for pod in unit.pods]
+    on_one_node = len({*where[rows].tolist(), *plan.placement.nodes}) == 1
+    if on_one_node and plan.costs_by(CASCADE) == NOWHERE_TO_GO * len(plan.victims):
+        return Onward(0, 0, len(rows))  # elsewhere, nothing is different without them
     picture, found = _Remaining(question, plan), Counter[int]()
     if not picture.has_room():
-        return Onward(0, 0, sum(len(unit.pods) for unit in plan.victims))
+        return Onward(0, 0, len(rows))
     for unit, others in picture.victims():
         for kind, pods in groupby(unit.pods, key=picture.kind):
             found.update(picture.go(unit, kind, len(list(pods)), others))
