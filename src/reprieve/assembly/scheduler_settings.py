@@ -16,14 +16,15 @@ from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
-from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.policy import RULES, BudgetCounting, Policy, SearchMode
 from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
+from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.queue import Backoff

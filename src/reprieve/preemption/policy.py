@@ -11,14 +11,18 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import best
 from reprieve.preemption.budgets import Accounts, accounts
-from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.ranking import RANKING, Criterion
+from reprieve.preemption.tolerating import tolerating
 from reprieve.preemption.units import GroupUnits, Units, pods_and_groups
+from reprieve.preemption.within_limit import WithinLimit
+
+RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
 
 
 class Resizes(Protocol):
