@@ -25,6 +25,7 @@ KNOWN_BY = {
         "scheduler/plan_opening.py",  # marks whole groups
         "scheduler/explanation.py",
         "scheduler/member_explanation.py",
+        "scheduler/protection_explanation.py",
         "scheduler/last_look.py",  # finds the members that joined a unit since the decision
         "scheduler/victims_in_flight.py",  # adds rules of eligibility
     },

@@ -81,7 +81,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """A unit that could have been evicted, and is not."""
+    """A unit that could have been evicted, and is not; or that a rule protects where room is needed."""
 
     unit: str
     pods: int

@@ -44,7 +44,7 @@ from reprieve.scheduler.decision import (
     short_text,
 )
 from reprieve.scheduler.member_explanation import SparedMembers
-from reprieve.scheduler.protection_explanation import protected_by, protected_text, told_of
+from reprieve.scheduler.protection_explanation import ProtectedBeside, protected_by, protected_text, told_of
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -61,13 +61,14 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         quality = measured(question, plan, now)
     victims = _Victims(plan, question)
     criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
+    protected = ProtectedBeside.of(plan, question, now)
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
         pods=pods_disturbed(plan),
-        spared=tuple(_spared(plan, question, victims)),
-        units_spared=len(plan.spared),
+        spared=tuple(_spared(plan, question, victims, protected)),
+        units_spared=len(plan.spared) + len(protected.numbers),
         exceeded=victims.exceeded,
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
@@ -155,14 +156,18 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
     return np.array([not is_ignored(name, profile) for name in view.axis.names], np.bool_)
 
 
-def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spared]:
+def _spared(
+    plan: Plan, question: Question, victims: _Victims, protected: ProtectedBeside
+) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
     there = on_nodes(question.view, [node for _, node in plan.places])
     near = set(np.flatnonzero(there).tolist())
     units = [*with_any(plan.spared, there)[:MOST_SPARED]]
-    if len(units) < MOST_SPARED:
+    beside = protected.listed(MOST_SPARED - len(units))
+    yield from beside
+    if len(units) + len(beside) < MOST_SPARED:
         others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
-        units += islice(others, MOST_SPARED - len(units))
+        units += islice(others, MOST_SPARED - len(units) - len(beside))
     charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
     members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in units:

@@ -1,6 +1,7 @@
 """Which pods could make room but for what protects them? Rows become names and words. Decides nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -8,9 +9,13 @@ import numpy as np
 from reprieve.model.columns import Ints
 from reprieve.model.formatting import clock_time
 from reprieve.model.scheduled_times import NEVER
-from reprieve.preemption.eligibility import Verdict
+from reprieve.model.snapshot import on_nodes
+from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.plan import Plan
 from reprieve.preemption.protection import Told
-from reprieve.scheduler.decision import ProtectedBy
+from reprieve.preemption.question import Question
+from reprieve.preemption.units import Unit
+from reprieve.scheduler.decision import Because, ProtectedBy, Spared
 
 _VERBS = "is protected from", "are protected from"
 
@@ -44,6 +49,40 @@ def _phrases(told: Iterable[Told]) -> Iterator[str]:
             yield f"{pods} pods of {len(alike)} {several}"
         else:
             yield from (one.text for one in alike)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProtectedBeside:
+    """The units that rules protect on the nodes that a plan uses."""
+
+    question: Question
+    verdict: Verdict
+    numbers: Ints
+    now: float
+
+    @staticmethod
+    def of(plan: Plan, question: Question, now: float) -> "ProtectedBeside":
+        units = question.policy.units(question.view)
+        verdict = eligible(units, question.demand, question.policy.rules, now)
+        held = verdict.held(now)
+        if held.any():
+            held &= units.with_any(on_nodes(question.view, [node for _, node in plan.places]))
+        return ProtectedBeside(question, verdict, np.flatnonzero(held), now)
+
+    def listed(self, most: int) -> list[Spared]:
+        """The most important first."""
+        units = self.question.policy.units(self.question.view)
+        return [self._spared(unit) for unit in units.listed(units.in_order(self.numbers)[:most])]
+
+    def _spared(self, unit: Unit) -> Spared:
+        pods = np.array(unit.pods, np.int64)
+        ends = np.max([rule.until[pods] for rule in self.verdict.by], axis=0)
+        until = float(ends.max())
+        told = [*told_of(self.verdict, pods[ends == until], self.now)]
+        moment = until if until < NEVER else None
+        text = protected_text(told, self.question.demand.priority, moment, self.now)
+        because = Because(told[0].protection.code, text)
+        return Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
 def protected_by(told: Iterable[Told]) -> Iterator[ProtectedBy]:
