@@ -44,7 +44,7 @@ from reprieve.scheduler.decision import (
     short_text,
 )
 from reprieve.scheduler.member_explanation import SparedMembers
-from reprieve.scheduler.protection_explanation import ProtectedBeside, protected_by, protected_text, told_of
+from reprieve.scheduler.protection_explanation import protected_beside, protected_by, protected_text, told_of
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -61,14 +61,14 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         quality = measured(question, plan, now)
     victims = _Victims(plan, question)
     criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
-    protected = ProtectedBeside.of(plan, question, now)
+    protected, units_protected = protected_beside(plan, question, now)
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
         pods=pods_disturbed(plan),
         spared=tuple(_spared(plan, question, victims, protected)),
-        units_spared=len(plan.spared) + len(protected.numbers),
+        units_spared=len(plan.spared) + units_protected,
         exceeded=victims.exceeded,
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
@@ -157,13 +157,13 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
 
 
 def _spared(
-    plan: Plan, question: Question, victims: _Victims, protected: ProtectedBeside
+    plan: Plan, question: Question, victims: _Victims, protected: Sequence[Spared]
 ) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
     there = on_nodes(question.view, [node for _, node in plan.places])
     near = set(np.flatnonzero(there).tolist())
     units = [*with_any(plan.spared, there)[:MOST_SPARED]]
-    beside = protected.listed(MOST_SPARED - len(units))
+    beside = protected[: MOST_SPARED - len(units)]
     yield from beside
     if len(units) + len(beside) < MOST_SPARED:
         others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))

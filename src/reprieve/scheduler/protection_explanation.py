@@ -1,7 +1,6 @@
 """Which pods could make room but for what protects them? Rows become names and words. Decides nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -15,7 +14,7 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.protection import Told
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit
-from reprieve.scheduler.decision import Because, ProtectedBy, Spared
+from reprieve.scheduler.decision import MOST_SPARED, Because, ProtectedBy, Spared
 
 _VERBS = "is protected from", "are protected from"
 
@@ -51,38 +50,26 @@ def _phrases(told: Iterable[Told]) -> Iterator[str]:
             yield from (one.text for one in alike)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProtectedBeside:
-    """The units that rules protect on the nodes that a plan uses."""
+def protected_beside(plan: Plan, question: Question, now: float) -> tuple[list[Spared], int]:
+    """The most important units that rules protect where a plan makes room, and how many there are."""
+    view, priority, units = question.view, question.demand.priority, question.policy.units(question.view)
+    verdict = eligible(units, question.demand, question.policy.rules, now)
+    held = verdict.held(now)
+    if not held.any():
+        return [], 0
+    numbers = np.flatnonzero(held & units.with_any(on_nodes(view, [node for _, node in plan.places])))
+    listed = units.listed(units.in_order(numbers)[:MOST_SPARED])
+    return [_spared(unit, verdict, priority, now) for unit in listed], len(numbers)
 
-    question: Question
-    verdict: Verdict
-    numbers: Ints
-    now: float
 
-    @staticmethod
-    def of(plan: Plan, question: Question, now: float) -> "ProtectedBeside":
-        units = question.policy.units(question.view)
-        verdict = eligible(units, question.demand, question.policy.rules, now)
-        held = verdict.held(now)
-        if held.any():
-            held &= units.with_any(on_nodes(question.view, [node for _, node in plan.places]))
-        return ProtectedBeside(question, verdict, np.flatnonzero(held), now)
-
-    def listed(self, most: int) -> list[Spared]:
-        """The most important first."""
-        units = self.question.policy.units(self.question.view)
-        return [self._spared(unit) for unit in units.listed(units.in_order(self.numbers)[:most])]
-
-    def _spared(self, unit: Unit) -> Spared:
-        pods = np.array(unit.pods, np.int64)
-        ends = np.max([rule.until[pods] for rule in self.verdict.by], axis=0)
-        until = float(ends.max())
-        told = [*told_of(self.verdict, pods[ends == until], self.now)]
-        moment = until if until < NEVER else None
-        text = protected_text(told, self.question.demand.priority, moment, self.now)
-        because = Because(told[0].protection.code, text)
-        return Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
+def _spared(unit: Unit, verdict: Verdict, priority: int, now: float) -> Spared:
+    pods = np.array(unit.pods, np.int64)
+    ends = np.max([rule.until[pods] for rule in verdict.by], axis=0)
+    until = float(ends.max())
+    told = [*told_of(verdict, pods[ends == until], now)]
+    text = protected_text(told, priority, until if until < NEVER else None, now)
+    because = Because(told[0].protection.code, text)
+    return Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
 def protected_by(told: Iterable[Told]) -> Iterator[ProtectedBy]:
