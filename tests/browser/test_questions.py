@@ -87,7 +87,9 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
         "uid": "u",
         "priority": 100,
         "preemptableFrom": [{"at": at, "priority": 10_000}],
-        "protections": [{"minimumPriority": 10_000, "until": None, "priorityClasses": ["steady"]}],
+        "protections": [
+            {"minimumPriority": 10_000, "until": None, "reason": "priority class steady tolerates preemption"}
+        ],
         "budgets": [{"name": "team-b/etl", "disruptionsAllowed": 0}],
         "unit": "PodGroup/team-b/g",
         "unitPods": 3,
@@ -98,7 +100,7 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
     row = page.until("document.querySelector('rp-exposure tbody tr')?.textContent")
     assert "10,000" in row
     assert "now" in row
-    assert "tolerates priorities below 10,000 (steady) while it runs" in row
+    assert "priority class steady tolerates preemption (priorities below 10,000, while it runs)" in row
     assert "budget team-b/etl (0 allowed)" in row
     assert "with PodGroup/team-b/g (3 pods)" in row
     page.evaluate("document.getElementById('exposure-namespace').value = 'team-b'")

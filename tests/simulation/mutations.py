@@ -579,12 +579,8 @@ MUTATIONS = (
     Mutation(
         "an eviction limit whose end wakes no demand",
         "preemption/eligibility.py",
-        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
-        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
-        "        until = units.latest(ends)\n        return Verdict(until <= now, until)\n",
-        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
-        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
-        "        until = units.latest(ends)\n        return Verdict(until <= now)\n",
+        "    return Verdict(until <= now, until, (pods,), advise)\n",
+        "    return Verdict(until <= now)\n",
         LIMITS,
     ),
     Mutation(

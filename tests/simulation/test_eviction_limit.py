@@ -17,9 +17,10 @@ from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, everything
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Event, Failed
 from reprieve.model.json import Json
-from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.policy import RULES
 from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler

@@ -17,13 +17,14 @@ from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.criteria import CRITERIA
-from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.policy import BudgetCounting, Policy
+from reprieve.preemption.policy import RULES, BudgetCounting, Policy
 from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.searches import SEARCHES
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
+from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.queue import Backoff

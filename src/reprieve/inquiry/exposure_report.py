@@ -9,7 +9,8 @@ from reprieve.model.formatting import clock_time, counted, listed
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.workloads import shown_workload
-from reprieve.preemption.exposure import BudgetCharge, Protection
+from reprieve.preemption.exposure import BudgetCharge
+from reprieve.preemption.protection import HIGHEST_PRIORITY, Protection
 from reprieve.report.decisions import own_priority_json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import priority_text
@@ -71,7 +72,8 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
 
 
 def _protectors(one: Protection) -> tuple[str, ...]:
-    return (f"evictionLimit ({shown_workload(one.limited)})",) if one.limited else one.by
+    names = map(shown_workload, one.by)
+    return tuple(f"{one.source} ({name})" for name in names) if one.source else tuple(names)
 
 
 def _since(moment: float | None, now: float) -> str:
@@ -200,10 +202,11 @@ def _pod_json(pod: ExposedPod) -> Json:
 
 def _protection_json(one: Protection) -> Json:
     return {
-        "minimumPriority": one.minimum,
+        "code": one.code,
+        "by": list(one.by),
+        "reason": one.reason,
+        "minimumPriority": one.from_priority if one.from_priority <= HIGHEST_PRIORITY else None,
         "until": None if one.until == NEVER else stamp(one.until),
-        "priorityClasses": list(one.by),
-        "evictionLimitOf": one.limited or None,
     }
 
 

@@ -11,6 +11,7 @@ from reprieve.cluster.api.event_contents import SeenEvent
 from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.protections import protections_against
 from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, preemption_in
+from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import Evidence, Source, Statement, WhyReport, WhyState, same
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text
@@ -33,7 +34,7 @@ _STARTS = ("Started", "Scheduled")
 
 
 def preempted_by_decision(
-    subject: Target, kept: KeptDecision, victims: Sequence[Victim], evidence: Evidence
+    subject: Target, kept: KeptDecision, victims: Sequence[Victim], evidence: Evidence, asking: Asking
 ) -> WhyReport:
     """``victims``: the subject, or its pods. Its UID, if it was not known, is that of the victim."""
     decision, first = kept.decision, victims[0]
@@ -49,7 +50,7 @@ def preempted_by_decision(
             *_group_left(known, decision.at, evidence),
             *replacement_of(known, decision.at, evidence),
         ),
-        protections_against(decision.priority, known, first, evidence.classes()),
+        protections_against(decision.priority, known, first, evidence, asking),
         kept,
     )
 
@@ -201,7 +202,7 @@ class _Sighting:
     pod: Pod | None  # still there, with the mark of a victim
 
 
-def preempted_by_events(subject: Target, evidence: Evidence) -> WhyReport | None:
+def preempted_by_events(subject: Target, evidence: Evidence, asking: Asking) -> WhyReport | None:
     """None if nothing says that it was preempted."""
     found = _sighting(subject, evidence)
     if found is None:
@@ -223,7 +224,7 @@ def preempted_by_events(subject: Target, evidence: Evidence) -> WhyReport | None
             *_group_left(known, at, evidence),
             *replacement_of(known, at, evidence),
         ),
-        protections_against(priority, known, None, evidence.classes()) if priority is not None else (),
+        protections_against(priority, known, None, evidence, asking) if priority is not None else (),
         notes=(_what_is_missing(found),),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isfinite
 
+from reprieve.model.changes import Change
 from reprieve.placement.place import Placement
 from reprieve.preemption.criteria import NO_COST, Cost, Criterion
 from reprieve.preemption.units import Unit
@@ -80,7 +81,7 @@ class Why(StrEnum):
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"
-    TOLERATED = "Tolerated"
+    PROTECTED = "Protected"
     BUDGETS = "Budgets"
     TOO_SLOW = "TooSlow"
 
@@ -90,11 +91,14 @@ class NoPlan:
     why: Why
     retry_at: float | None = None  # when more units may be preempted than now, if that could help
     forbidden: Plan | None = None  # the best plan if budgets, or the time it takes, did not matter
-    held: tuple[int, ...] = ()  # pods (rows) in reach that only a toleration protects
+    held: tuple[int, ...] = ()  # pods (rows) in reach that nothing but time protects
+    ended_by: frozenset[Change] = frozenset()  # the changes that may end what protects them
 
 
 def earliest(refusals: Sequence[NoPlan]) -> NoPlan:
     """The first of them, with the earliest moment at which any of them may become a plan."""
     moments = [refusal.retry_at for refusal in refusals if refusal.retry_at is not None]
     held = {pod for refusal in refusals for pod in refusal.held}
-    return replace(refusals[0], retry_at=min(moments, default=None), held=tuple(sorted(held)))
+    ended_by = frozenset[Change]().union(*(refusal.ended_by for refusal in refusals))
+    first = min(moments, default=None)
+    return replace(refusals[0], retry_at=first, held=tuple(sorted(held)), ended_by=ended_by)

@@ -12,12 +12,16 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Placement, best
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.criteria import DISTURBANCE, Criterion
-from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.preemption_priority import PermittedClasses
+from reprieve.preemption.tolerating import tolerating
 from reprieve.preemption.units import GroupUnits, Units, pods_and_groups
+from reprieve.preemption.within_limit import WithinLimit
+
+RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
 
 if TYPE_CHECKING:
     from reprieve.preemption.domain_plan import Planning

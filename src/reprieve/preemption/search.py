@@ -209,18 +209,19 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     if not held.any():
         return timeless
     pods = tuple(units.pods_of(np.flatnonzero(held)).tolist())
+    waits = NoPlan(Why.PROTECTED, held=pods, ended_by=verdict.ended_by)
     ending = held & np.isfinite(verdict.until)
     first = float(verdict.until[ending].min()) if ending.any() else None
     if first is not None and _is_enough(verdict.allowed | ending, units, question, now):
-        return NoPlan(Why.TOLERATED, first, held=pods)
+        return replace(waits, retry_at=first)
     # Feasibility may not be monotone in the victims: then any of the moments may be the right one.
     is_settled = more_room_never_hurts(
         question, pods_that_matter(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
     if _is_enough(verdict.allowed | held, units, question, now):
-        return NoPlan(Why.TOLERATED, first, held=pods)
-    return timeless if is_settled else replace(timeless, retry_at=first, held=pods)
+        return replace(waits, retry_at=first)
+    return timeless if is_settled else replace(timeless, retry_at=first, held=pods, ended_by=verdict.ended_by)
 
 
 def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: float) -> NoPlan:

@@ -21,14 +21,13 @@ from reprieve.scheduler.decision import (
     Exceeded,
     Finding,
     Growth,
-    Limited,
     Loser,
     Miss,
     Outcome,
     PlanQuality,
     Preemption,
+    ProtectedBy,
     Spared,
-    Tolerating,
     Victim,
     VictimsOnward,
 )
@@ -136,24 +135,19 @@ class _Miss(_Document, frozen=True):
     because: _Because = _Because()
 
 
-class _Tolerating(_Document, frozen=True):
-    priority_class: str = ""
+class _ProtectedBy(_Document, frozen=True):
+    code: str = ""
+    by: tuple[str, ...] = ()
     pods: int = 0
+    which: str = ""
     first_at: str | None = None
-
-
-class _Limited(_Document, frozen=True):
-    workload: str = ""
-    pods: int = 0
-    evictions: int = 0
-    until: str = ""
+    ends: str = ""
 
 
 class _Eviction(_Document, frozen=True):
     because: _Because = _Because()
     nearest_miss: _Miss | None = None
-    tolerating: tuple[_Tolerating, ...] = ()
-    limited: tuple[_Limited, ...] = ()
+    protected: tuple[_ProtectedBy, ...] = ()
 
 
 class _Decision(_Document, frozen=True):
@@ -320,14 +314,13 @@ def _miss(found: _Miss | None) -> Miss | None:
 def _eviction(found: _Eviction | None) -> Eviction | None:
     if found is None:
         return None
-    tolerating = tuple(
-        Tolerating(one.priority_class, one.pods, _moment(one.first_at) if one.first_at is not None else None)
-        for one in found.tolerating
-    )
-    limited = tuple(
-        Limited(one.workload, one.pods, one.evictions, _moment(one.until)) for one in found.limited
-    )
-    return Eviction(_because(found.because), _miss(found.nearest_miss), tolerating, limited)
+    protected = tuple(map(_protected_by, found.protected))
+    return Eviction(_because(found.because), _miss(found.nearest_miss), protected)
+
+
+def _protected_by(one: _ProtectedBy) -> ProtectedBy:
+    first = _moment(one.first_at) if one.first_at is not None else None
+    return ProtectedBy(one.code, one.by, one.pods, one.which, first, one.ends)
 
 
 def _growth(found: _Growth | None) -> Growth | None:

@@ -17,14 +17,13 @@ from reprieve.scheduler.decision import (
     Eviction,
     Finding,
     Growth,
-    Limited,
     Loser,
     Miss,
     Outcome,
     PlanQuality,
     Preemption,
+    ProtectedBy,
     Spared,
-    Tolerating,
     Victim,
     VictimsOnward,
     preempting_text,
@@ -110,10 +109,10 @@ def _awaited(eviction: Eviction | None, moment: float) -> str:
     """What happens at the moment at which a refused demand is retried."""
     if eviction is not None and eviction.because.code == _IN_VAIN:
         return "It may preempt again"
-    if eviction is not None and any(one.until <= moment for one in eviction.limited):
-        return "The protection of a workload by evictionLimit ends"
-    is_toleration = eviction is not None and eviction.tolerating
-    return "A toleration ends" if is_toleration else "More pods may be evicted"
+    protected = eviction.protected if eviction is not None else ()
+    ends = (one.ends for one in protected if one.ends and one.first is not None and one.first <= moment)
+    what = next(ends, "")
+    return f"{what[0].upper()}{what[1:]} ends" if what else "More pods may be evicted"
 
 
 def _places(decision: Decision) -> str:
@@ -446,23 +445,14 @@ def _eviction_json(eviction: Eviction | None) -> Json | None:
     return {
         "because": _because_json(eviction.because),
         "nearestMiss": _miss_json(eviction.at_best),
-        "tolerating": [_tolerating_json(one) for one in eviction.tolerating],
-        "limited": [_limited_json(one) for one in eviction.limited],
+        "protected": [_protected_json(one) for one in eviction.protected],
     }
 
 
-def _tolerating_json(tolerating: Tolerating) -> Json:
-    first = _stamp(tolerating.first) if tolerating.first is not None else None
-    return {"priorityClass": tolerating.priority_class, "pods": tolerating.pods, "firstAt": first}
-
-
-def _limited_json(limited: Limited) -> Json:
-    return {
-        "workload": limited.workload,
-        "pods": limited.pods,
-        "evictions": limited.evictions,
-        "until": _stamp(limited.until),
-    }
+def _protected_json(one: ProtectedBy) -> Json:
+    first = _stamp(one.first) if one.first is not None else None
+    named = {"code": one.code, "by": list(one.by), "pods": one.pods, "which": one.which}
+    return {**named, "firstAt": first, "ends": one.ends}
 
 
 def _because_json(because: Because | None) -> Json | None:

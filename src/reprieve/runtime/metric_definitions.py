@@ -248,7 +248,8 @@ class Metrics:
             (2, 3, 4, 6, 8, 12, 16, 32, 64),
         )
         self.spared = self._counter(
-            "reprieve_spared_units_total", "Pods and groups that could have been preempted, and were spared."
+            "reprieve_spared_units_total",
+            "Pods and groups that could have been preempted and were spared, or were protected beside them.",
         )
         self.ceiling = self._histogram(
             "reprieve_preemption_ceiling",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
@@ -48,7 +49,7 @@ from reprieve.scheduler.plan_opening import open_plan, planned_evictions
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
-from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
+from reprieve.scheduler.queueing_hints import ROOM_AT_RISK
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
@@ -276,8 +277,8 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         decided = _opened(state, context, found, weighed, now)
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
     decision = _refused(state, context, found, weighed, now)
-    held = weighed.refusal is not None and bool(weighed.refusal.held)
-    refused = RememberedRefusal(requester, decision, helps, about_tolerations=held, lasts=improving is None)
+    ended_by = weighed.refusal.ended_by if weighed.refusal is not None else NO_CHANGES
+    refused = RememberedRefusal(requester, decision, helps, ended_by, lasts=improving is None)
     moment = _awaits_moment(state, requester, refused, now)
     if context.restrained is None and decision.unproved is None:
         state.refusals.remember(refused, state.stamp(), moment)
@@ -331,9 +332,8 @@ def _awaits_moment(
     """No backoff makes it miss the moment at which more pods may be evicted; None if there is none."""
     moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
     moment = min((moment for moment in moments if moment is not None), default=None)
-    if refused.about_tolerations or moment is not None:
-        changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
-        state.queue.expect(requester.key, changes, moment, now)
+    if refused.ended_by or moment is not None:
+        state.queue.expect(requester.key, refused.ended_by, moment, now)
     return moment
 
 

@@ -32,7 +32,7 @@ MOST_SPARED = 20
 MOST_VICTIMS = 100
 MOST_UNITS = 20  # of a plan that lost
 MOST_EXAMPLES = 5  # nodes that are named for a reason
-MOST_LIMITED = 20
+MOST_PROTECTED = 20
 MOST_BESIDE = 20
 _NODES_NAMED = 5  # in a sentence; more are counted
 
@@ -81,7 +81,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Spared:
-    """A unit that could have been evicted, and is not."""
+    """A unit that could have been evicted, and is not; or that a rule protects where room is needed."""
 
     unit: str
     pods: int
@@ -153,22 +153,15 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerating:
-    """Pods of a priority class that may not be evicted, or not yet."""
+class ProtectedBy:
+    """Pods that a rule protects, or protects for now."""
 
-    priority_class: str
+    code: str  # of the rule
+    by: tuple[str, ...]  # a priority class, or a workload as in Deployment/team-a/web
     pods: int
-    first: float | None  # when the first of them may be; None: there is no such moment, or it is not known
-
-
-@dataclass(frozen=True, slots=True)
-class Limited:
-    """Pods of a workload that may not be evicted yet, since it was evicted too often."""
-
-    workload: str  # as in Deployment/team-a/web
-    pods: int
-    evictions: int  # within the window of the limit
-    until: float
+    which: str  # "of class low": names no object of a namespace
+    first: float | None  # when the first of them is not protected; None: never, or it is not known
+    ends: str  # what ends then: "a toleration of class low"; empty: its name is hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +170,7 @@ class Eviction:
 
     because: Because
     at_best: Miss | None = None
-    tolerating: tuple[Tolerating, ...] = ()  # the class that ends first comes first
-    limited: tuple[Limited, ...] = ()  # the workload that may be evicted first comes first
+    protected: tuple[ProtectedBy, ...] = ()  # by rule; of one rule, the first that ends comes first
 
 
 # --- the whole -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ a pod as soon as that pod is bound, finished or gone.
 
 from collections.abc import Iterable, Iterator
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod
@@ -23,7 +24,6 @@ from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 

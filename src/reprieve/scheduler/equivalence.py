@@ -12,13 +12,13 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from reprieve.model.changes import Change
 from reprieve.model.groups import group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.change_counts import Happened
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
 from reprieve.scheduler.explanation import naming_another_pod
-from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, Change
 from reprieve.scheduler.targets import pod_target
 
 _MOST = 1024  # classes that are remembered; beyond that the longest ago are forgotten
@@ -38,13 +38,13 @@ class RememberedRefusal:
     requester: Requester  # that it was decided for
     decision: Decision
     helps: frozenset[Change]  # the changes that it waits for
-    about_tolerations: bool
+    ended_by: frozenset[Change]  # those that may end what protects pods that could make room
     lasts: bool = True  # or it holds only for as long as no time passes
     text: str = ""
 
     @property
     def minds(self) -> frozenset[Change]:
-        return self.helps | ABOUT_TOLERATIONS if self.about_tolerations else self.helps
+        return self.helps | self.ended_by
 
     def text_for(self, requester: Requester) -> str:
         """What an equivalent demand is told; of a gang, the text names one of its pods."""

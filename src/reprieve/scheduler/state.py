@@ -8,6 +8,7 @@ orders demands, and plans are being carried out. What follows from events is dec
 from collections.abc import Iterable, Iterator
 from math import inf
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod, PodGroup
@@ -38,7 +39,6 @@ from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.recent_evictions import RecentEvictions
 from reprieve.scheduler.refused_reports import RefusedReports
 from reprieve.scheduler.resend_backoff import ResendBackoff

@@ -11,11 +11,10 @@ from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PodFilter, Pre
 from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.exposure import Protection
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import RULES, Policy
 from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.report import texts
@@ -188,10 +187,11 @@ def test_the_json_of_a_pod() -> None:
         "preemptableBy": ["urgent"],
         "protections": [
             {
+                "code": "Toleration",
+                "by": ["batch-10min"],
+                "reason": "priority class batch-10min tolerates preemption",
                 "minimumPriority": 1000,
                 "until": "2026-01-02T00:12:00.000Z",
-                "priorityClasses": ["batch-10min"],
-                "evictionLimitOf": None,
             }
         ],
         "budgets": [],
@@ -215,7 +215,9 @@ def limited_report() -> ExposureReport:
 
 def test_a_workload_that_was_evicted_too_often_is_protected() -> None:
     found = pods_of(limited_report())
-    assert found["job-a"].protections == (Protection(900, moment(11), (), "Job/default/job"),)
+    assert [(one.from_priority, one.until, one.by) for one in found["job-a"].protections] == [
+        (900, moment(11), ("Job/default/job",))
+    ]
     assert [(level.since, level.priority) for level in found["job-a"].levels] == [
         (NOW, 900),
         (moment(11), 11),
@@ -231,9 +233,10 @@ def test_tables_and_json_name_the_limit() -> None:
     (pod,) = (pod for pod in exposure_json(report)["pods"] if pod["name"] == "job-a")
     assert pod["protections"] == [
         {
+            "code": "EvictionLimit",
+            "by": ["Job/default/job"],
+            "reason": "its workload, Job default/job, was evicted 2 times within 10 min",
             "minimumPriority": 900,
             "until": "2026-01-02T00:11:00.000Z",
-            "priorityClasses": [],
-            "evictionLimitOf": "Job/default/job",
         }
     ]

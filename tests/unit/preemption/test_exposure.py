@@ -6,7 +6,7 @@ from typing import Any
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.exposure import Exposure, LeastPreemptor, Protection, exposure
+from reprieve.preemption.exposure import Exposure, LeastPreemptor, exposure
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import REPRIEVE
 from tests.scenarios.making import decoded, moment, world_objects
@@ -31,6 +31,10 @@ def exposures(view: Snapshot, policy: Policy | None = None) -> dict[str, Exposur
     return {view.pods.compiled[one.pod].pod.metadata.name: one for one in found}
 
 
+def protections(one: Exposure) -> list[tuple[int, float, tuple[str, ...]]]:
+    return [(found.from_priority, found.until, found.by) for found in one.protections]
+
+
 def of_class(name: str, **more: Any) -> PodLine:
     return PodLine(on="n1", class_name=name, **more)
 
@@ -43,7 +47,7 @@ def test_nothing_protects_a_pod_of_a_plain_class() -> None:
 
 def test_until_its_time_is_over_only_the_minimum_will_do() -> None:
     one = exposures(a_view({"p": of_class("low-10min", scheduled=2)}))["p"]
-    assert one.protections == (Protection(100, moment(12), ("low-10min",)),)
+    assert protections(one) == [(100, moment(12), ("low-10min",))]
     assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(12), 9))
 
 
@@ -71,17 +75,17 @@ def test_a_group_is_protected_by_all_that_go_along() -> None:
     }
     found = exposures(a_view(pods, {"g": GroupLine(priority=8, disruption="all")}))
     assert {one.unit for one in found.values()} == {"PodGroup/default/g"}
-    assert found["c"].protections == (
-        Protection(100, moment(11), ("low-10min",)),
-        Protection(50, float("inf"), ("low-forever",)),
-    )
+    assert protections(found["c"]) == [
+        (100, moment(11), ("low-10min",)),
+        (50, float("inf"), ("low-forever",)),
+    ]
     assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
 
 
 def test_the_class_of_a_group_is_named() -> None:
     groups = {"g": GroupLine(class_name="low-10min", disruption="all", scheduled=3)}
     one = exposures(a_view({"p": PodLine(on="n1", group="g", scheduled=4)}, groups))["p"]
-    assert one.protections == (Protection(100, moment(13), ("low-10min",)),)
+    assert protections(one) == [(100, moment(13), ("low-10min",))]
 
 
 def test_pods_that_wait_are_not_exposed() -> None:

@@ -20,9 +20,8 @@ from reprieve.scheduler.decision import (
     Because,
     Decision,
     Eviction,
-    Limited,
     PlanQuality,
-    Tolerating,
+    ProtectedBy,
     VictimsOnward,
 )
 from reprieve.scheduler.settings import SCHEDULER_NAME
@@ -205,14 +204,17 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
     ]
 
 
+def held_until(first: float, ends: str) -> Eviction:
+    protected = ProtectedBy("Toleration", ("batch",), 1, "of class batch", first, ends)
+    return Eviction(Because("Toleration", ""), protected=(protected,))
+
+
 @pytest.mark.parametrize(
     ("eviction", "what"),
     [
-        (Eviction(Because("Tolerated", ""), tolerating=(Tolerating("batch", 1, 60.0),)), "A toleration ends"),
-        (
-            Eviction(Because("EvictionLimit", ""), limited=(Limited("Deployment/default/web", 1, 3, 60.0),)),
-            "The protection of a workload by evictionLimit ends",
-        ),
+        (held_until(60.0, "a toleration of class batch"), "A toleration of class batch ends"),
+        (held_until(60.0, ""), "More pods may be evicted"),
+        (held_until(61.0, "a toleration of class batch"), "More pods may be evicted"),
         (Eviction(Because("EvictedInVain", "")), "It may preempt again"),
         (Eviction(Because("NoHelp", "")), "More pods may be evicted"),
     ],

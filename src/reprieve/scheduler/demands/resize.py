@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.shape import CompiledPod
@@ -19,7 +20,7 @@ from reprieve.scheduler.decision import MOST_BESIDE, Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
-from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE, Change
+from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.world import World
