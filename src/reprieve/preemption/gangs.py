@@ -123,6 +123,8 @@ def group_needs(view: Snapshot, units: Units, pods: Mask) -> GroupNeeds:
     """Of the groups of these pods, and of those around them. Where a whole unit stands by itself, nothing is
     left that could need more."""
     groups = view.pods.groups
+    if not pods.any():
+        return GroupNeeds(np.full(len(view.pods), NOWHERE))
     counts = np.bincount(groups.codes[view.where != NOWHERE], minlength=len(groups.things))
     found = _Needs(view, np.full(len(groups.things), NOWHERE), counts)
     done = set[GroupKey]()

@@ -57,7 +57,8 @@ class LeastDisturbancePlanning:
         counted, strict = self._counted(reach, target), question.policy.breaks_no_budget
         bound = counted.below(question.criteria, usual.cost)
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        if not (strict and usual.broken) and _meet(bound, usual.cost):
+        # Where room is not what is missing, a model of the room knows no better plan.
+        if counted.has_room or (not (strict and usual.broken) and _meet(bound, usual.cost)):
             return replace(usual, quality=self._quality(usual, usual, bound, reach, effort.spent))
         rooms = RoomsInReach(question, planning.takeable, reach, target)
         deferral, spent = self._deferral, question.demand.effort.spent
@@ -99,8 +100,8 @@ class LeastDisturbancePlanning:
 
     def _counted(self, reach: Reach, target: int) -> CountedBound:
         view, demand = self.planning.question.view, self.planning.question.demand
-        needs = view.pods.requests[reach.resource_rows][:, list(demand.pods)].min(axis=1)
-        return CountedBound(self.planning.takeable, reach, needs, len(demand.pods), target)
+        requests = view.pods.requests[reach.resource_rows][:, list(demand.pods)]
+        return CountedBound(self.planning.takeable, reach, requests, target)
 
     @property
     def _deferral(self) -> Deferral:

@@ -167,7 +167,7 @@ def _needs_of(question: Question, units: Units, allowed: Mask) -> GroupNeeds:
     view, counting = question.view, {PODS_STOPPED, WORKLOADS_ENDED}
     if not units.minds_gangs or counting.isdisjoint(question.criteria):
         return GroupNeeds(np.full(len(view.pods), NOWHERE))
-    pods = (units.of_pod != NOWHERE) & allowed[units.of_pod] & (view.pods.groups.codes != 0)
+    pods = (view.pods.groups.codes != 0) & (units.of_pod != NOWHERE) & allowed[units.of_pod]
     return group_needs(view, units, pods)
 
 

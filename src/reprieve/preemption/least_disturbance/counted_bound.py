@@ -16,10 +16,11 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.budgets import shares_of
 from reprieve.preemption.criteria import HIGHEST_PRIORITY, LATEST_START, Combined, Criterion
-from reprieve.preemption.least_disturbance.model import capacities, levels_of
+from reprieve.preemption.least_disturbance.model import capacities, levels_of, most_seated
 from reprieve.preemption.least_disturbance.model_of_question import Reach
 from reprieve.preemption.takeable import Takeable
 
+_FEW = 200  # units, of which everything is worked out
 _HAIR = 2**-48  # rounding errors, as a part; they must not lift a bound
 
 
@@ -27,9 +28,29 @@ _HAIR = 2**-48  # rounding errors, as a part; they must not lift a bound
 class CountedBound:
     takeable: Takeable
     reach: Reach
-    needs: Ints  # [resource] of the smallest member
-    members: int
+    requests: Ints  # [resource, member]
     target: int  # how many members must get room
+
+    @cached_property
+    def needs(self) -> Ints:
+        """[resource] of the smallest member."""
+        smallest: Ints = self.requests.min(axis=1)
+        return smallest
+
+    @property
+    def members(self) -> int:
+        return int(self.requests.shape[1])
+
+    @cached_property
+    def together(self) -> Ints:
+        """[resource] of as many members as must get room, if the smallest of each resource were enough."""
+        together: Ints = np.sort(self.requests, axis=1)[:, : self.target].sum(axis=1)
+        return together
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there may be room as things are, so that something else keeps the members out."""
+        return self._may_suffice(np.zeros(len(self.reach.units), np.bool_))
 
     def below(self, order: tuple[Criterion, ...], cost: Sequence[float]) -> tuple[float, ...]:
         """By each criterion, for plans that cost as much by those before; up to the first by which a plan may
@@ -45,7 +66,7 @@ class CountedBound:
                 among, shortage = among & (level <= cost[place]), None
             elif criterion.combined is Combined.SUM:
                 shortage = _Shortage(self, among) if shortage is None else shortage
-                bound.append(shortage.least_sum(self._prices(criterion)))
+                bound.append(shortage.least_sum(self._prices(criterion, among)))
             elif criterion.budgets:
                 bound.append(0)
                 among = among & ~self._exceeding if not cost[place] else among
@@ -73,10 +94,11 @@ class CountedBound:
         return found[0] if found else math.inf
 
     def _may_suffice(self, gone: Mask) -> bool:
-        return self._fitting(self.reach.emptied(gone)) >= self.target
-
-    def _fitting(self, left: Ints) -> int:
-        return int(capacities(left, self.needs.tolist(), self.members).sum())
+        """If each shape of members had all the room."""
+        left, by_shape = self.reach.emptied(gone), self.reach.members.by_shape
+        needs = [tuple(self.requests[:, positions[0]].tolist()) for positions in by_shape]
+        sizes = [len(positions) for positions in by_shape]
+        return most_seated(left, needs, sizes, self.reach.usable) >= self.target
 
     @cached_property
     def _exceeding(self) -> Mask:
@@ -84,12 +106,13 @@ class CountedBound:
         shares = shares_of(self.takeable.units, self.takeable.accounts)
         return shares.unaffordable()[self.reach.units]
 
-    def _prices(self, criterion: Criterion) -> Floats:
+    def _prices(self, criterion: Criterion, among: Mask) -> Floats:
         """[unit] what it costs alone, or less where that would take long to work out."""
-        prices = self.takeable.prices
-        if criterion.least_alone is not None:
-            return np.full(len(self.reach.units), float(criterion.least_alone(prices)))
-        return prices.alone(criterion, self.reach.units).astype(np.float64)
+        prices, found = self.takeable.prices, np.zeros(len(among))
+        is_quick = np.count_nonzero(among) <= _FEW
+        worked_out = prices.alone if is_quick else prices.alone_at_least
+        found[among] = worked_out(criterion, self.reach.units[among])
+        return found
 
 
 class _Shortage:
@@ -100,6 +123,7 @@ class _Shortage:
         needs, left = self.needs.tolist(), counted.reach.left
         self.fits = capacities(left, needs, counted.members)
         self.missing = counted.target - int(self.fits.sum())
+        self.among, self.lacking = among, counted.together - np.maximum(left, 0).sum(axis=0)
         cells = np.flatnonzero(among[reach.unit])
         self.unit, self.node, self.used = reach.unit[cells], reach.node[cells], reach.used[cells]
         self.nodes_of = np.maximum(np.bincount(reach.unit, minlength=len(reach.units)), 1)
@@ -120,10 +144,39 @@ class _Shortage:
 
     def least_sum(self, price: Floats) -> float:
         """The least that units cost together which make enough room. ``price``: [unit]"""
-        if self.missing <= 0 or not price.any():
+        if not price.any():
             return 0
+        if self.missing <= 0:
+            return self._least_together(price)
         if not self.is_enough:
             return math.inf
+        return max(self._least_by_node(price), self._least_together(price))
+
+    def _least_together(self, price: Floats) -> float:
+        """As if all nodes were one: of each resource, so much must be freed at least."""
+        if not (self.lacking > 0).any():
+            return 0
+        numbers = np.flatnonzero(self.among)
+        used = np.zeros((len(self.among), len(self.lacking)), np.int64)
+        np.add.at(used, self.unit, self.used)
+        nowhere, least = np.zeros(len(numbers), np.int64), 0.0
+        for resource in np.flatnonzero(self.lacking > 0).tolist():
+            lack = self.lacking[None, [resource]]
+            of_each = used[numbers, resource]
+            by_price = _Offers(nowhere, of_each, price[numbers])
+            by_count = _Offers(nowhere, of_each, np.ones(len(numbers)))
+            if by_price.freed[-1] < lack:
+                return math.inf
+            count = math.ceil(_covering(lack, nowhere[:1], by_count).item() * (1 - _HAIR) - 1e-9)
+            cheapest = np.sort(price[numbers])[:count].sum().item()
+            least = max(least, cheapest, _covering(lack, nowhere[:1], by_price).item())
+        return math.ceil(least * (1 - _HAIR) - 1e-6)
+
+    def _least_by_node(self, price: Floats) -> float:
+        if not self.is_split.any() and (price[self.among] == price[self.among][0]).all():
+            least = self.fewest * price[self.among][0]
+            least[self.members > self.more[self.helps]] = np.inf
+            return _cheapest(least, self.missing)
         share = (price / self.nodes_of)[self.unit]
         covering = self._covering(share)
         # Whole units are whole numbers; a hair is taken off, so that none is rounded up.
