@@ -35,7 +35,9 @@ class GroupNeeds:
     running: tuple[int, ...] = ()  # [group] pods of a leaf
     slack: tuple[int, ...] = ()  # [group] how many of its pods, or of the groups inside it, can go
     parent: tuple[int, ...] = ()  # [group] the group around it, or NOWHERE
-    is_whole: tuple[bool, ...] = ()  # [group] whether it is evicted whole: then its end is that of a unit
+    # [group] whether its end is that of a workload: not if it is evicted whole, and so ends as a unit, nor if
+    # it is no gang, and only empty now.
+    ends: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
         return len(self.slack)
@@ -90,8 +92,8 @@ class GroupNeeds:
         return sum(self.running[leaf] - lost.get(leaf, 0) for leaf in stopped)
 
     def ended(self, broken: Iterable[int]) -> int:
-        """How many of them end that are not evicted whole."""
-        return sum(not self.is_whole[group] for group in broken)
+        """How many workloads end with them, beside the units that are evicted whole."""
+        return sum(self.ends[group] for group in broken)
 
     def around(self, leaves: Iterable[int]) -> "tuple[GroupNeeds, dict[int, int]]":
         """The trees that these leaves are in, without the pods; and the numbers that groups have there."""
@@ -103,7 +105,7 @@ class GroupNeeds:
             tuple(self.running[group] for group in kept),
             tuple(self.slack[group] for group in kept),
             tuple(number.get(self.parent[group], NOWHERE) for group in kept),
-            tuple(self.is_whole[group] for group in kept),
+            tuple(self.ends[group] for group in kept),
         ), number
 
     def _root(self, group: int) -> int:
@@ -144,7 +146,7 @@ def group_needs(view: Snapshot, units: Units, pods: Mask) -> GroupNeeds:
         tuple(found.running),
         tuple(found.slack),
         tuple(found.parent),
-        tuple(found.is_whole),
+        tuple(found.ends),
     )
 
 
@@ -156,7 +158,7 @@ class _Needs:
     running: list[int] = field(default_factory=list)
     slack: list[int] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
-    is_whole: list[bool] = field(default_factory=list)
+    ends: list[bool] = field(default_factory=list)
 
     def enter(self, group: Group, depth: int) -> int | None:
         """The number of a group that has what it needs; those inside it are entered before."""
@@ -167,7 +169,7 @@ class _Needs:
         least = group.spec.gang.min_count if group.spec.gang is not None else 1
         if len(complete) < least:
             return None
-        number = self._number(0, len(complete) - least, whole=False)
+        number = self._number(0, len(complete) - least, ends=True)
         for child in complete:
             self.parent[child] = number
         return number
@@ -177,15 +179,16 @@ class _Needs:
         if not running or not self._is_met(group, DEEPEST):
             return None
         least = group.spec.gang.min_count if group.spec.gang is not None else 1
-        number = self._number(running, 0 if whole else running - least, whole=whole)
+        ends = not whole and group.spec.gang is not None
+        number = self._number(running, 0 if whole else running - least, ends=ends)
         self.number_of[codes] = number
         return number
 
-    def _number(self, running: int, slack: int, *, whole: bool) -> int:
+    def _number(self, running: int, slack: int, *, ends: bool) -> int:
         self.running.append(running)
         self.slack.append(slack)
         self.parent.append(NOWHERE)
-        self.is_whole.append(whole)
+        self.ends.append(ends)
         return len(self.slack) - 1
 
     def _children(self, group: CompositePodGroup, depth: int) -> Sequence[Group]:

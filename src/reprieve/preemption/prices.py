@@ -75,14 +75,30 @@ class Prices:
         return found
 
     def ended(self, numbers: Ints) -> Ints:
-        """Whether it ends a workload: a group that is evicted whole, a pod that no controller replaces."""
-        bare = self.units.view.pods.bare
+        """Whether it ends a workload: a group that is evicted whole, a pod that no controller replaces.
+
+        Of a gang, no pod is a workload by itself.
+        """
+        bare = self._bare
         if not len(self.units.group_names):
             return bare[numbers].astype(np.int64)
         is_pod = numbers < len(bare)
         of_pod = bare[np.where(is_pod, numbers, 0)] if len(bare) else is_pod
         found: Ints = np.where(is_pod, of_pod, self.units.kind[numbers] != UnitKind.POD).astype(np.int64)
         return found
+
+    @cached_property
+    def _bare(self) -> Mask:
+        """[pod] whether it is a workload that ends with it."""
+        view = self.units.view
+        if not view.groups.pod_groups or not self.units.minds_gangs:
+            return view.pods.bare
+        groups = (
+            view.groups.pod_groups.get(key) if key is not None else None for key in view.pods.groups.things
+        )
+        gangs = (group is not None and bool(group.spec.gang or group.spec.parent) for group in groups)
+        in_gang = np.fromiter(gangs, np.bool_, len(view.pods.groups.things))
+        return view.pods.bare & ~view.pods.groups.lookup(in_gang)
 
     def cascade(self, numbers: Ints) -> Ints:
         """See ``Cascades``."""

@@ -241,7 +241,7 @@ def _add_groups(program: Program) -> None:
     ends = [(place, term.ended) for place, term in enumerate(model.order)]
     idles = [(place, term.idle) for place, term in enumerate(model.order)]
     for group in sorted(model.breakable_groups):
-        column = program.of_group[group] = program.column(1, () if groups.is_whole[group] else ends)
+        column = program.of_group[group] = program.column(1, ends if groups.ends[group] else ())
         if groups.running[group]:
             size, terms = groups.running[group], _lost(program, group)
         else:

@@ -37,7 +37,7 @@ class _Groups(msgspec.Struct, frozen=True, array_like=True):
     running: tuple[int, ...]
     slack: tuple[int, ...]
     parent: tuple[int, ...]
-    is_whole: tuple[bool, ...]
+    ends: tuple[bool, ...]
 
 
 class _Room(msgspec.Struct, frozen=True, array_like=True):
@@ -118,7 +118,7 @@ def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> 
         model.usable_by,
         tuple(map(_item, model.items)),
         model.allowances,
-        _Groups(groups.running, groups.slack, groups.parent, groups.is_whole),
+        _Groups(groups.running, groups.slack, groups.parent, groups.ends),
         model.shape_of,
         model.breaks_no_budget,
         model.is_exact,
