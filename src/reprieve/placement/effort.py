@@ -4,10 +4,15 @@ A count and not a time, so that the same input gives the same decision on any ma
 its share is not known here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _NODES_PER_UNIT = 250  # so that a unit is about the same work in clusters of any size
 _PART = 4  # a search may spend one part in so many: it must leave something to those after it
+
+
+def never() -> bool:
+    return False
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +23,8 @@ class Effort:
     spent: int = 0
     fell_short: bool = False  # a search ended before it had tried everything
     unanswered: bool = False  # a solver was asked, and there is no answer
+    # Whether whoever asked waits no longer. Nothing within a decision looks at it.
+    is_over: Callable[[], bool] = never
 
     def share(self) -> "Share":
         """What the next search may spend of what is left."""
@@ -29,7 +36,7 @@ class Effort:
 
     def lent(self, *, all_of_it: bool) -> "Effort":
         """An effort of its own, of what is left, for a search that counts by itself; see ``returned``."""
-        return Effort(self.units - self.spent if all_of_it else self._part)
+        return Effort(self.units - self.spent if all_of_it else self._part, is_over=self.is_over)
 
     def returned(self, lent: "Effort") -> None:
         self.spent += lent.spent

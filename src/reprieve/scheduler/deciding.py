@@ -14,7 +14,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
-from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
+from reprieve.preemption.least_disturbance.deferral import Deferral, busy, not_at_all
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
@@ -29,6 +29,7 @@ from reprieve.scheduler.decision import (
     Preemption,
     decision_id,
     findings_of,
+    improving_text,
     unproved_by,
 )
 from reprieve.scheduler.decision_context import DecisionContext
@@ -266,7 +267,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     else:
         known = replace(context, unplaced=found)
-        weighed = make_room(known, _deferring(policy, deferral), state.settings.gangs, now)
+        weighed = _weighed(state, known, policy, deferral, now)
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
     if deferral.asked and improving is None:
@@ -349,6 +350,18 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
     return replace(policy, improving=deferral.improving, deferral=deferral)
 
 
+def _weighed(
+    state: State, context: DecisionContext, policy: Policy | None, deferral: Deferral, now: float
+) -> Weighed:
+    """While the solver is busy with another plan, a demand goes ahead with its first one."""
+    gangs = state.settings.gangs
+    if policy is not None and not deferral.earlier and state.improvements.is_any_awaited(now):
+        first = make_room(context, replace(policy, improving=busy), gangs, now)
+        if first.plans:
+            return first
+    return make_room(context, _deferring(policy, deferral), gangs, now)
+
+
 def _first_decision(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decision:
@@ -366,9 +379,9 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
         state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
     until = decision.at + deferral.patience
     first = decision.places, decision.preemption, decision.unproved
-    improving = Improving(decision.id, until, *first, deferral.noted)
+    improving = Improving(decision.id, decision.at, until, *first, deferral.noted)
     state.improvements.begin(requester.key, improving)
-    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
+    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), decision.at)
     request = ImprovePlan(
         requester.target,
         decision.id,
@@ -383,11 +396,15 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
 def _goes_on_improving(
     state: State, requester: Requester, improving: Improving, helps: frozenset[Change], now: float
 ) -> Decided:
-    """A change woke the demand, and it still does not fit: all else is decided when the wait ends."""
+    """It was woken, and it still does not fit: all else is decided when the wait ends."""
     state.queue.wait(requester.key, helps, now)
-    state.queue.expect(requester.key, NO_CHANGES, improving.until, now)
+    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(now), now)
     decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
-    return Decided(replace(decision, preemption=improving.price, unproved=improving.unproved), ())
+    decision = replace(decision, preemption=improving.price, unproved=improving.unproved)
+    told: tuple[Effect, ...] = ()
+    if improving.is_long(now) and isinstance(requester, WaitingGroup):
+        told = tuple(state.report_improving(requester, improving_text(replace(decision, id=improving.id))))
+    return Decided(decision, told)
 
 
 # --- and room is made ----------------------------------------------------------------------------

@@ -287,6 +287,11 @@ class State:
         for group in requester.tree.leaves():
             yield from self.reporter.group_waits(group, text)
 
+    def report_improving(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
+        """Whatever becomes of the plan is reported in its place, also by a scheduler that takes over."""
+        for group in requester.tree.leaves():
+            yield from self.reporter.group_waits(group, text, "ImprovingPlan")
+
     def unreported(self, effect: Effect, now: float) -> None:
         """A write failed, or its outcome is unknown: what it said counts as not said."""
         self.reporter.unreported(effect)

@@ -119,7 +119,7 @@ class ReprieveArgs(Record, frozen=True):
     planning_effort: NonNegative = (
         10_000  # placements of one pod that the searches of a decision may evaluate
     )
-    planning_patience: Seconds = Seconds(6)  # how long a plan may be improved before its evictions begin
+    planning_patience: Seconds = Seconds(1)  # how long a plan may be improved before its evictions begin
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
     eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
     preemption_priority_classes: tuple[PreemptionPriorityClass, ...] = ()  # that a group may name as a victim

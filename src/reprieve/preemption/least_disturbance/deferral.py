@@ -24,6 +24,16 @@ def not_at_all(_: Units) -> Improve:
     return lambda _, start, __: Improved(start)
 
 
+def busy(_: Units) -> Improve:
+    """The same, where a solver would have been asked."""
+
+    def improve(_: RoomModel, start: Solution | None, effort: Effort) -> Improved:
+        effort.fell_short = effort.unanswered = True
+        return Improved(start)
+
+    return improve
+
+
 @dataclass(slots=True, eq=False)
 class Deferral:
     """Of one decision. ``patience``: how many seconds answers may take."""

@@ -66,6 +66,8 @@ class _Solver:
         objective, fixed = self._reduced(place)
         if start is not None and not self._value(objective, start):
             return _Stage(fixed, fixed, start)
+        if self.effort.is_over():
+            return _Stage(solution=start)
         if max(objective.values(), default=0) > _LARGEST:
             value = self._value(objective, start) + fixed if start is not None else math.inf
             return _Stage(value, -math.inf, start)
@@ -205,7 +207,7 @@ class _Meter:
 
     def step(self, _kind: Any, _message: str, _out: Any, into: Any, _data: Any) -> None:
         self.effort.spent = min(self.effort.units, self.effort.spent + self.price)
-        if self.effort.spent >= self.effort.units:
+        if self.effort.spent >= self.effort.units or self.effort.is_over():
             into.user_interrupt = True
 
 

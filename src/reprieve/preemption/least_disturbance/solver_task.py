@@ -5,7 +5,7 @@ snapshot. How the bytes get there is not known here.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
-from reprieve.placement.effort import Effort
+from reprieve.placement.effort import Effort, never
 from reprieve.preemption.gangs import GroupNeeds
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Seats, Shares, Term
@@ -160,20 +160,27 @@ class _Message(msgspec.Struct, frozen=True, array_like=True):
     tasks: tuple[bytes, ...]
     effort: int
     shared: bool
+    seconds: float
 
 
 def message_of(request: ImprovePlan) -> bytes:
-    return msgspec.msgpack.encode(_Message(request.tasks, request.effort, request.shared))
+    return msgspec.msgpack.encode(_Message(request.tasks, request.effort, request.shared, request.patience))
 
 
 _MESSAGE = msgspec.msgpack.Decoder(_Message)
 _ANSWER = msgspec.msgpack.Decoder(tuple[Improvement, ...])
 
 
-def solved(message: bytes) -> bytes:
-    """A function of the message alone: neither the machine nor its load changes the answer."""
+def seconds_for(message: bytes) -> float:
+    """How long the answer is waited for."""
+    return _MESSAGE.decode(message).seconds
+
+
+def solved(message: bytes, is_over: Callable[[], bool] = never) -> bytes:
+    """A function of the message alone, unless it is over before the effort is spent: then it is the best that
+    was found until then."""
     asked = _MESSAGE.decode(message)
-    effort = Effort(asked.effort)
+    effort = Effort(asked.effort, is_over=is_over)
     found = []
     for task in asked.tasks:
         lent = effort.lent(all_of_it=not asked.shared)
