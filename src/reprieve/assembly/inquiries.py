@@ -39,7 +39,7 @@ class PolicyChoice:
 
     One of SEARCHES: Reprieve's defaults with that search. Empty: the policy of the cluster, if it is known;
     otherwise Reprieve's defaults. ``search``, ``budgets`` and
-    ``disturbance`` override the arguments of the same name; the latter chooses its search as well.
+    ``disturbance`` override the arguments of the same name.
     ``measured``: by which criteria to measure what plans disturb, whatever the search; None: not at all.
     """
 
@@ -131,10 +131,7 @@ def policy_document(choice: PolicyChoice) -> object:
 
 def _overrides(choice: PolicyChoice) -> Json:
     overrides: Json = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
-    if choice.disturbance:
-        overrides = {"search": str(SearchAlgorithm.LEAST_DISTURBANCE), **overrides}
-        overrides["disturbance"] = list(choice.disturbance)
-    return overrides
+    return {**overrides, "disturbance": list(choice.disturbance)} if choice.disturbance else overrides
 
 
 def _with_args(document: object, overrides: Json) -> object:

@@ -97,7 +97,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 @click.option(
     "--disturbance",
     metavar="A,B,…",
-    help="By which criteria a group disturbs least, the most important first; chooses LeastDisturbance.",
+    help="By which criteria plans are compared, the most important first.",
 )
 @click.option(
     "--budgets",

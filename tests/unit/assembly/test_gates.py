@@ -217,7 +217,7 @@ def test_a_profile_without_preemption_evicts_nothing() -> None:
 
 
 def test_nothing_configured_is_the_default_policy() -> None:
-    settings, plain = settings_of(configured()), Settings()
+    settings, plain = settings_of(configured(search="PriorityCeiling")), Settings()
     assert (
         replace(settings.policies["reprieve"], units=plain.policies["reprieve"].units)
         == plain.policies["reprieve"]

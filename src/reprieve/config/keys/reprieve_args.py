@@ -84,7 +84,7 @@ class BudgetSelectors(StrEnum):
     UPSTREAM = "Upstream"
 
 
-DEFAULT_SEARCH = SearchAlgorithm.PRIORITY_CEILING
+DEFAULT_SEARCH = SearchAlgorithm.LEAST_DISTURBANCE
 
 
 class EvictionLimitArgs(Record, frozen=True):
