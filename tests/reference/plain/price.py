@@ -6,7 +6,7 @@ decoded objects. `criteria` has one function for each criterion; less is better 
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -47,6 +47,9 @@ class RunningCluster:
     now: float = 0.0
     lost_work_cap: float = 3600.0
     absent: Collection[PodKey] = ()  # pods that count as gone: one that asks for a resize makes its own room
+
+    # Found once for each unit: many sets of victims are priced in one cluster.
+    known_cascades: dict[UnitKey, int] = field(default_factory=dict, repr=False)
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
@@ -213,7 +216,9 @@ def priority_sum(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
 
 
 def cascade(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
-    return sum(_cascade_of(cluster, pods) for pods in units_among(cluster, victims).values())
+    known, units = cluster.known_cascades, units_among(cluster, victims)
+    known.update({unit: _cascade_of(cluster, pods) for unit, pods in units.items() if unit not in known})
+    return sum(known[unit] for unit in units)
 
 
 def lost_work(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
