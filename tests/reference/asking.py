@@ -11,12 +11,15 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement, pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
+from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.search import candidates
+from reprieve.preemption.units import Units
 from tests.properties.worlds import decoded
 from tests.reference.demands import gang_demand, tree_demand
 from tests.reference.plain.price import PodKey, Price, RunningCluster, price
@@ -70,6 +73,7 @@ class Answer:
     cost: Price  # as the search says, in the order in which it compares; empty if it says nothing
     proved: bool  # the search says that no plan is better by all of these
     proved_through: tuple[str, ...]  # or by these, which are the first of them
+    solver_asked: bool
     is_sound: bool  # without the victims, there is room
 
     def price(self, cluster: RunningCluster, names: tuple[str, ...]) -> tuple[float, ...]:
@@ -77,11 +81,12 @@ class Answer:
 
 
 def asked(world: PreemptionWorld) -> Asked:
-    view = build([decoded(thing) for thing in world.objects]).snapshot
+    objects = [decoded(thing) for thing in world.objects]
+    view = build(objects).snapshot
     rows = [view.pods.rows["default", name] for name in world.newcomers]
     groups = frozenset(key for row in rows if (key := view.pods.groups[row]) is not None)
     cluster = RunningCluster(
-        [decoded(thing) for thing in world.objects],
+        objects,
         now=NOW,
         lost_work_cap=DEFAULT.lost_work_cap,
         absent=frozenset(("default", name) for name in world.newcomers),
@@ -102,9 +107,25 @@ def answer(of: Asked, policy: Policy, effort: int = USUAL_EFFORT) -> Answer | No
     demand = replace(of.demand, effort=Effort(effort))
     found = place_together(demand, of.view)
     assert not isinstance(found, Placement)
-    question = Question(demand, of.view, found.survey, policy=policy)
+    calls: list[RoomModel] = []
+    question = Question(demand, of.view, found.survey, policy=_counting(policy, calls))
     plans = candidates(question, NOW)
-    return None if isinstance(plans, NoPlan) else _told(question, plans[0])
+    return None if isinstance(plans, NoPlan) else _told(question, plans[0], solver_asked=bool(calls))
+
+
+def _counting(policy: Policy, calls: list[RoomModel]) -> Policy:
+    """The same, with a note whenever a solver is asked."""
+
+    def improving(units: Units) -> Improve:
+        improve = policy.improving(units)
+
+        def noted(model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
+            calls.append(model)
+            return improve(model, start, effort)
+
+        return noted
+
+    return replace(policy, improving=improving)
 
 
 def fits(of: Asked) -> bool:
@@ -113,7 +134,7 @@ def fits(of: Asked) -> bool:
     return isinstance(place_together(demand, of.view), Placement)
 
 
-def _told(question: Question, plan: Plan) -> Answer:
+def _told(question: Question, plan: Plan, *, solver_asked: bool) -> Answer:
     view, quality = question.view, plan.quality
     gone = [row for unit in plan.victims for row in unit.pods]
     cost = dict(quality.cost) if quality is not None else {}
@@ -129,6 +150,7 @@ def _told(question: Question, plan: Plan) -> Answer:
         cost=cost,
         proved=quality is not None and quality.proved,
         proved_through=tuple(through),
+        solver_asked=solver_asked,
         is_sound=holds(question.demand, plan.placement, without(view, gone), question.profile),
     )
 

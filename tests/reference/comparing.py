@@ -67,13 +67,13 @@ def _wrong_claims(world: PreemptionWorld, found: Compared) -> Iterator[str]:
     cluster, ours = found.asked.cluster, found.ours
     if ours is None or not ours.cost:
         return
-    order = tuple(ours.cost)
+    order = _readable(world, tuple(ours.cost))
     counted = price(cluster, ours.victims, order)
-    wrong = [name for name in order if ours.cost[name] != counted[name] and not _is_beyond(name, world)]
+    wrong = [name for name in order if ours.cost[name] != counted[name]]
     if wrong:
         yield f"price: {', '.join(f'{name} is {counted[name]} and not {ours.cost[name]}' for name in wrong)}"
         return
-    through = order if ours.proved else ours.proved_through
+    through = order if ours.proved else _readable(world, ours.proved_through)
     if not through:
         return
     cost = ours.price(cluster, through)
@@ -86,9 +86,9 @@ def _wrong_claims(world: PreemptionWorld, found: Compared) -> Iterator[str]:
         yield f"proof: the least is {least} and not {cost}, by {through}"
 
 
-def _is_beyond(name: str, world: PreemptionWorld) -> bool:
+def _readable(world: PreemptionWorld, order: tuple[str, ...]) -> tuple[str, ...]:
     """Where victims could go is read by room and nodes alone, which is not all where pods mind others."""
-    return name == "Cascade" and world.is_tied
+    return order[: order.index("Cascade")] if world.is_tied and "Cascade" in order else order
 
 
 def _unsound(found: Compared) -> Iterator[str]:

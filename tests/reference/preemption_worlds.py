@@ -16,9 +16,20 @@ KINDS = ("pod", "gang", "tree", "resize")
 NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 NEWCOMER = "newcomer"
 
-_LEVELS = ((10,), (10,), (10, 10, 20), (0, 10, 100))
+_LEVELS = ((10,), (10,), (10,), (10, 10, 20), (0, 10, 100))
 _CPU = (500, 1000, 1000, 2000, 3000)
 _IMPORTANT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    nodes: int
+    cpu: tuple[int, ...]
+    members: int
+
+
+# In the first, every plan can be tried.
+_SIZES = (_Size(3, (3, 4, 6), 3), _Size(4, (4, 6, 8), 4), _Size(6, (8, 12), 6))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +44,12 @@ class PreemptionWorld:
 def seeded_world(seed: int) -> PreemptionWorld:
     rng = random.Random(seed)
     kind, is_tied = KINDS[seed % len(KINDS)], chance(rng, 1 / 3)
-    nodes = [_node(rng, f"n{i}") for i in range(rng.randint(1, 4))]
+    size = rng.choice(_SIZES)
+    nodes = [_node(rng, f"n{i}", size) for i in range(rng.randint(1, size.nodes))]
     levels = rng.choice(_LEVELS)
     groups = [*_groups(rng, levels)]
     pods = [pod for node in nodes for pod in _inhabitants(rng, node, groups, levels)]
-    asking = [*_asking(rng, kind, nodes)]
+    asking = [*_asking(rng, kind, nodes, size.members)]
     if is_tied:
         tied = [pod for pod in (*pods, *asking) if pod["kind"] == "Pod" and chance(rng, 0.3)]
         for pod in tied:
@@ -54,8 +66,8 @@ def _thing(version: str, kind: str, name: str, **rest: Json) -> Json:
     return {"apiVersion": version, "kind": kind, "metadata": meta, **rest}
 
 
-def _node(rng: random.Random, name: str) -> Json:
-    has = {"cpu": rng.choice(("3", "4", "6", "8")), "memory": "32Gi", "pods": rng.choice(("4", "110"))}
+def _node(rng: random.Random, name: str, size: _Size) -> Json:
+    has = {"cpu": str(rng.choice(size.cpu)), "memory": "32Gi", "pods": rng.choice(("4", "110"))}
     node = _thing("v1", "Node", name, status={"allocatable": has})
     node["metadata"]["labels"] = {HOSTNAME: name, ZONE: rng.choice(("z0", "z1"))}
     return node
@@ -66,7 +78,7 @@ def _node(rng: random.Random, name: str) -> Json:
 
 def _groups(rng: random.Random, levels: tuple[int, ...]) -> Iterator[Json]:
     """Leaves, and perhaps a tree of two or three levels around some of them."""
-    leaves = [f"g{i}" for i in range(rng.choice((0, 1, 2, 3, 4)))]
+    leaves = [f"g{i}" for i in range(rng.choice((0, 2, 3, 4, 5)))]
     composites = rng.choice(([], ["root"], ["root", "middle"])) if len(leaves) > 1 else []
     parents = {"middle": "root"} | {leaf: rng.choice(("", *composites)) for leaf in leaves}
     priorities = {name: rng.choice(levels) for name in (*leaves, *composites)}
@@ -99,13 +111,13 @@ def _inhabitants(
     """Until little room is left."""
     has = node["status"]["allocatable"]
     left, leaves = 1000 * int(has["cpu"]), [group for group in groups if group["kind"] == "PodGroup"]
-    for i in range(min(5, int(has["pods"]))):
+    for i in range(min(10, int(has["pods"]))):
         cpu = min(rng.choice(_CPU), left)
         if not cpu:
             return
         pod = _pod(f"{node['metadata']['name']}-p{i}", cpu)
         _settle(rng, pod, node, rng.choice(levels))
-        if leaves and chance(rng, 0.6):
+        if leaves and chance(rng, 0.75):
             group = rng.choice(leaves)
             _join(pod, group)
         elif chance(rng, 0.5):
@@ -157,15 +169,15 @@ def _tie(rng: random.Random, pod: Json) -> None:
 # --- what wants room -----------------------------------------------------------------------------
 
 
-def _asking(rng: random.Random, kind: str, nodes: list[Json]) -> Iterator[Json]:
+def _asking(rng: random.Random, kind: str, nodes: list[Json], most: int) -> Iterator[Json]:
     largest = max(int(node["status"]["allocatable"]["cpu"]) for node in nodes)
-    sizes = rng.choices(range(1, largest + 1), k=2)
+    sizes = rng.choices(range(1, largest // rng.choice((1, 2, 2)) + 1), k=2)
     if kind in ("pod", "resize"):
         yield _newcomer(NEWCOMER, 1000 * sizes[0])
         return
-    count = rng.randint(1, 4)
+    count = rng.randint(1, most)
     leaves = [NEWCOMER] if kind == "gang" else [f"{NEWCOMER}-a", f"{NEWCOMER}-b"]
-    members = {leaf: count if kind == "gang" else rng.randint(1, 2) for leaf in leaves}
+    members = {leaf: count if kind == "gang" else rng.randint(1, most // 2 + 1) for leaf in leaves}
     if kind == "tree":
         root = {"minGroupCount": rng.choice((1, 2, 2))}
         yield _important(rng, f"{NEWCOMER}-root", root)
@@ -197,8 +209,8 @@ def _on_a_full_node(rng: random.Random, pod: Json, nodes: list[Json], pods: list
         return [pod]
     before = pods.pop(rng.randrange(len(pods)))
     has = before["spec"]["containers"][0]["resources"]
-    wants = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": wants}}
+    wants = int(has["requests"]["cpu"][:-1]) + rng.choice((1000, 2000, 3000))
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{wants}m"}}
     pod["spec"]["nodeName"] = before["spec"]["nodeName"]
     pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
     granted = {"name": "c", "allocatedResources": has["requests"], "resources": has}

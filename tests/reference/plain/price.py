@@ -25,7 +25,6 @@ from tests.reference.plain.cluster import Cluster, PlainConstraint
 from tests.reference.plain.pods import selects
 from tests.reference.plain.requests import Amounts, requests
 from tests.reference.plain.resources import capacity
-from tests.reference.plain.victims import groups_around, priority_of, unit_of
 
 PodKey = tuple[str, str]  # namespace, name
 UnitKey = tuple[str, str, str]  # kind, namespace, name
@@ -78,6 +77,16 @@ class RunningCluster:
     def groups(self) -> list[Group]:
         return [*self.leaves.values(), *self.composites.values()]
 
+    def around(self, pod: Pod) -> Iterator[Group]:
+        """From the inside out, as far as they are known."""
+        namespace = pod.metadata.namespace
+        group: Group | None = self.leaves.get((namespace, group_of(pod)))
+        for _ in range(_DEEPEST):
+            if group is None:
+                return
+            yield group
+            group = self.composites.get((namespace, group.spec.parent))
+
     @cached_property
     def members(self) -> dict[GroupKey, list[PodKey]]:
         """The pods that run of each PodGroup."""
@@ -100,9 +109,11 @@ class RunningCluster:
     @cached_property
     def unit_of(self) -> dict[PodKey, UnitKey]:
         """A pod goes with the outermost group around it that goes whole, or else alone."""
-        known = self.groups
-        units = {key: unit_of(known, pod) for key, pod in self.pods.items()}
-        return {key: (kind, key[0], name) for key, (kind, name) in units.items()}
+        whole = {
+            key: [name_of(group) for group in self.around(pod) if group.spec.disrupted_whole]
+            for key, pod in self.pods.items()
+        }
+        return {key: found[-1] if found else ("Pod", *key) for key, found in whole.items()}
 
     @cached_property
     def units(self) -> dict[UnitKey, list[PodKey]]:
@@ -113,16 +124,13 @@ class RunningCluster:
 
     @cached_property
     def priority(self) -> dict[PodKey, int]:
-        return {key: priority_of(self.groups, pod) for key, pod in self.pods.items()}
+        """That of the outermost group."""
+        outermost = {key: [pod, *self.around(pod)][-1] for key, pod in self.pods.items()}
+        return {key: thing.spec.priority or 0 for key, thing in outermost.items()}
 
     @cached_property
-    def budgets(self) -> list[tuple[int, set[PodKey]]]:
-        """What each budget allows, and the pods that are charged to it."""
-        budgets = [thing for thing in self.objects if isinstance(thing, PodDisruptionBudget)]
-        return [
-            (max(0, b.status.disruptions_allowed), {key for key, pod in self.pods.items() if _pays(b, pod)})
-            for b in budgets
-        ]
+    def budgets(self) -> list[PodDisruptionBudget]:
+        return [thing for thing in self.objects if isinstance(thing, PodDisruptionBudget)]
 
     @cached_property
     def broken_before(self) -> set[UnitKey]:
@@ -185,7 +193,8 @@ def units_among(cluster: RunningCluster, victims: Collection[PodKey]) -> dict[Un
 
 
 def budgets_broken(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
-    return sum(max(0, len(paying & {*victims}) - allowed) for allowed, paying in cluster.budgets)
+    charged = ((b, sum(_pays(b, cluster.pods[pod]) for pod in victims)) for b in cluster.budgets)
+    return sum(max(0, pods - max(0, budget.status.disruptions_allowed)) for budget, pods in charged)
 
 
 def highest_priority(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
@@ -291,7 +300,7 @@ def _start(pod: Pod) -> float:
 
 def _lost_by(cluster: RunningCluster, pod: Pod) -> int:
     """Seconds since the last checkpoint, times the largest share of an average node."""
-    around = (pod, *groups_around(cluster.groups, pod))
+    around = (pod, *cluster.around(pod))
     texts = [o.metadata.annotations[CHECKPOINT] for o in around if CHECKPOINT in o.metadata.annotations]
     if not texts:
         return 0
