@@ -35,10 +35,13 @@ def eligible(of: Asked) -> list[UnitKey]:
     return sorted(found)
 
 
-def least_cost(of: Asked, order: Sequence[str]) -> Cost | None:
-    """By these criteria, the most important first. None: there is no plan, or the world is too large."""
-    best: Cost | None = None
-    for reach in _reaches(of) if is_small(of) else ():
+def least_cost(of: Asked, order: Sequence[str], known: Cost | None = None) -> Cost | None:
+    """By these criteria, the most important first. None: there is no plan, or the world is too large.
+
+    ``known``: the cost of a plan that is known. With a good one, a world may be larger.
+    """
+    best = known
+    for reach in _reaches(of) if known is not None or is_small(of) else ():
         best = _Tries(of, order, best).among(reach)
     return best
 
