@@ -45,9 +45,13 @@ def compared(world: PreemptionWorld) -> Compared | None:
 def faults(world: PreemptionWorld) -> list[str]:
     """In words; each begins with its kind."""
     found = compared(world)
-    if found is None:
-        return []
-    return [*_worse(world, found), *_wrong_claims(world, found), *_unsound(found)]
+    return [*faults_in(world, found)] if found is not None else []
+
+
+def faults_in(world: PreemptionWorld, found: Compared) -> Iterator[str]:
+    yield from _worse(world, found)
+    yield from _wrong_claims(world, found)
+    yield from _unsound(found)
 
 
 def _worse(world: PreemptionWorld, found: Compared) -> Iterator[str]:
