@@ -6,10 +6,11 @@
     python -m tests.reference.disturbance_runs worlds [--count N] [--first SEED] [--save]
 
 `rooms`: random small clusters, whose plans are also held against an independent model. `crowded`: the large
-clusters of `make_world.py`. There, a world whose plan is not proved at the usual effort is searched again with
-ten times that. `stopped`: the same large clusters, with a line for each: how many pods stop by each search.
-`worlds`: small worlds of all kinds, in which no plan of another search may be better. With `--save`, those in
-which something is wrong become examples of the tests, as small as they can be.
+clusters of `make_world.py`. A world whose plan is not proved at the usual effort is searched again with ten
+times that. `stopped`: the same large clusters, with a line for each: what each search costs by budgets,
+priority and pods that stop. `worlds`: small worlds of all kinds, in which no plan of another search may be
+better. With `--save`, those in which something is wrong become examples, as small as they can be.
+
 Times are processor time. Ctrl-C prints the report of what was measured until then.
 """
 

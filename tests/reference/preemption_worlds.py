@@ -115,7 +115,7 @@ def _inhabitants(
         cpu = min(rng.choice(_CPU), left)
         if not cpu:
             return
-        pod = _pod(f"{node['metadata']['name']}-p{i}", cpu)
+        pod = _pod(rng, f"{node['metadata']['name']}-p{i}", node, cpu)
         _settle(rng, pod, node, rng.choice(levels))
         if leaves and chance(rng, 0.75):
             group = rng.choice(leaves)
@@ -127,10 +127,13 @@ def _inhabitants(
         yield pod
 
 
-def _pod(name: str, cpu: int) -> Json:
+def _pod(rng: random.Random, name: str, node: Json, cpu: int) -> Json:
+    """Some can only be in the zone of a node."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{cpu}m"}}}
     pod = _thing("v1", "Pod", name, spec={"containers": [container]}, status={"phase": "Pending"})
     pod["metadata"] |= {"labels": {}, "annotations": {}}
+    if chance(rng, 0.1):
+        pod["spec"]["nodeSelector"] = {ZONE: node["metadata"]["labels"][ZONE]}
     return pod
 
 
@@ -173,7 +176,7 @@ def _asking(rng: random.Random, kind: str, nodes: list[Json], most: int) -> Iter
     largest = max(int(node["status"]["allocatable"]["cpu"]) for node in nodes)
     sizes = rng.choices(range(1, largest // rng.choice((1, 2, 2)) + 1), k=2)
     if kind in ("pod", "resize"):
-        yield _newcomer(NEWCOMER, 1000 * sizes[0])
+        yield _newcomer(rng, NEWCOMER, nodes, 1000 * sizes[0])
         return
     count = rng.randint(1, most)
     leaves = [NEWCOMER] if kind == "gang" else [f"{NEWCOMER}-a", f"{NEWCOMER}-b"]
@@ -185,7 +188,7 @@ def _asking(rng: random.Random, kind: str, nodes: list[Json], most: int) -> Iter
         policy = {"minCount": rng.randint(max(1, pods - 1), pods)}
         yield _important(rng, leaf, policy, f"{NEWCOMER}-root" if kind == "tree" else "")
         for i in range(pods):
-            pod = _newcomer(f"{leaf}-{i}", 1000 * sizes[0 if chance(rng, 0.8) else 1])
+            pod = _newcomer(rng, f"{leaf}-{i}", nodes, 1000 * sizes[0 if chance(rng, 0.8) else 1])
             pod["spec"]["schedulingGroup"] = {"podGroupName": leaf}
             yield pod
 
@@ -193,11 +196,13 @@ def _asking(rng: random.Random, kind: str, nodes: list[Json], most: int) -> Iter
 def _important(rng: random.Random, name: str, policy: dict[str, int], parent: str = "") -> Json:
     group = _group(rng, name, policy, _IMPORTANT, parent)
     group["spec"]["schedulingPolicy"] = {"gang": policy}
+    if not parent and chance(rng, 0.2):
+        group["spec"]["schedulingConstraints"] = {"topology": [{"key": ZONE}]}
     return group
 
 
-def _newcomer(name: str, cpu: int) -> Json:
-    pod = _pod(name, cpu)
+def _newcomer(rng: random.Random, name: str, nodes: list[Json], cpu: int) -> Json:
+    pod = _pod(rng, name, rng.choice(nodes), cpu)
     pod["spec"]["priority"] = _IMPORTANT
     pod["metadata"]["labels"] = {"app": "a"}
     return pod
@@ -208,6 +213,7 @@ def _on_a_full_node(rng: random.Random, pod: Json, nodes: list[Json], pods: list
     if not pods:
         return [pod]
     before = pods.pop(rng.randrange(len(pods)))
+    pod["spec"].pop("nodeSelector", None)
     has = before["spec"]["containers"][0]["resources"]
     wants = int(has["requests"]["cpu"][:-1]) + rng.choice((1000, 2000, 3000))
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": f"{wants}m"}}

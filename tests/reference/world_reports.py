@@ -5,14 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.worlds.crowded import crowded, is_newcomer
-from tests.reference.asking import DEFAULT, LIST, OTHERS, Answer, answer, asked, first_criteria, fits
+from tests.reference.asking import DEFAULT, FIRST, OTHERS, Answer, answer, asked, first_criteria, fits
 from tests.reference.comparing import Compared, compared, faults_in
 from tests.reference.every_plan import is_small, least_cost
-from tests.reference.plain.price import price
 from tests.reference.preemption_worlds import PreemptionWorld, seeded_world
 from tests.reference.small_worlds import save_world, smallest
 
-THROUGH = LIST.index("PodsStopped") + 1
 _SHOWN = 40  # faults
 
 
@@ -103,33 +101,29 @@ def _share(yes: Iterable[bool | None]) -> str:
 
 # --- crowded worlds ------------------------------------------------------------------------------
 
+_COLUMNS = ("Upstream", "PriorityCeiling", "first plan", "final plan")
 HEADER = (
-    f"{'world':36}{'Upstream':>10}{'Ceiling':>10}{'first':>8}{'final':>8}"
-    f"{'proved: pods':>14}{'all':>6}{'solver':>8}"
+    "BudgetsBroken/HighestPriority/PodsStopped of each plan; first plan: of the default without a solver\n"
+    f"{'world':34}{''.join(f'{name:>16}' for name in _COLUMNS)}{'proved: pods':>14}{'all':>5}{'solver':>8}"
 )
 
 
 def crowded_row(world: str, seed: int, gang: int, millicpu: int) -> str:
-    """How many pods stop by each search, and what is known of the plan of the default."""
+    """What the plan of each search costs, and what is known of the plan of the default."""
     things = list(crowded(world, gang, millicpu, seed=seed))
     names = [thing["metadata"]["name"] for thing in things if thing["kind"] == "Pod" and is_newcomer(thing)]
     kind = "gang" if len(names) > 1 else "pod"
     of = asked(PreemptionWorld(kind, things, tuple(names), is_tied=False, everybody=False))
-    text = f"{f'{world} seed {seed} gang {gang} cpu {millicpu}':36}"
+    text = f"{f'{world} seed {seed} gang {gang} cpu {millicpu}':34}"
     if fits(of):
         return f"{text}  fits as things are"
-    plans = [answer(of, OTHERS["Upstream"]), answer(of, OTHERS["PriorityCeiling"]), answer(of, DEFAULT, 0)]
     final = answer(of, DEFAULT)
-    stopped = [
-        price(of.cluster, one.victims, ("PodsStopped",))["PodsStopped"] if one is not None else None
-        for one in (*plans, final)
-    ]
-    for value, width in zip(stopped, (10, 10, 8, 8), strict=True):
-        text += f"{'-' if value is None else f'{value:.0f}':>{width}}"
+    plans = (answer(of, OTHERS["Upstream"]), answer(of, OTHERS["PriorityCeiling"]), answer(of, DEFAULT, 0))
+    costs = (one.price(of.cluster, FIRST) if one is not None else () for one in (*plans, final))
+    text += "".join(f"{'/'.join(f'{value:.0f}' for value in cost) or 'none':>16}" for cost in costs)
     if final is None:
         return text
-    text += f"{_yes(is_proved_first(final)):>14}{_yes(final.proved):>6}{_yes(final.solver_asked):>8}"
-    return text
+    return text + f"{_yes(is_proved_first(final)):>14}{_yes(final.proved):>5}{_yes(final.solver_asked):>8}"
 
 
 def _yes(is_so: bool) -> str:
