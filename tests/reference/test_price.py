@@ -7,9 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.reference.asking import asked, fits
 from tests.reference.crowded_rooms import crowded_room
+from tests.reference.every_plan import is_small, least_cost
 from tests.reference.exact_disturbance import cost_of, world_of
+from tests.reference.exact_disturbance import least_cost as least_by_solver
 from tests.reference.plain.price import RunningCluster, price
+from tests.reference.preemption_worlds import PreemptionWorld
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import WorldLine
 
@@ -243,7 +247,8 @@ def test_a_checkpoint_loses_seconds_of_a_node() -> None:
 def test_two_readings_agree(seed: int) -> None:
     """`exact_disturbance` reads the JSON, and knows no trees."""
     room = crowded_room(seed, nodes=6, members=4)
-    rng, order = random.Random(seed), ("BudgetsBroken", "PodsStopped", "WorkloadsEnded", "Cascade", "Pods")
+    rng = random.Random(seed)
+    order = ("BudgetsBroken", "PodsStopped", "WorkloadsEnded", "PrioritySum", "Cascade", "Pods")
     of = RunningCluster([decoded(thing) for thing in room.objects])
     other = world_of(room.objects, room.members, room.needed)
     units = [*other.units().values()]
@@ -251,3 +256,18 @@ def test_two_readings_agree(seed: int) -> None:
         names = [pod["metadata"]["name"] for unit in units if rng.random() < 0.3 for pod in unit]
         ours = price(of, [("default", name) for name in names], order)
         assert tuple(ours.values()) == cost_of(other, names, order)
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 2))
+def test_two_ways_to_the_least_agree(seed: int) -> None:
+    """A solver's, and that of trying every set of victims, which knows no tolerations."""
+    room = crowded_room(seed, nodes=3, members=3)
+    names = tuple(pod["metadata"]["name"] for pod in room.members)
+    world = PreemptionWorld("gang", [*room.objects, *room.members], names, is_tied=False, everybody=False)
+    of = asked(world)
+    order = ("BudgetsBroken", "PodsStopped", "WorkloadsEnded", "PrioritySum", "Cascade")
+    is_held = any("priorityClassName" in thing.get("spec", {}) for thing in room.objects)
+    if not fits(of) and is_small(of) and not is_held:
+        assert least_cost(of, order) == least_by_solver(
+            world_of(room.objects, room.members, room.needed), order
+        )
