@@ -17,6 +17,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
 NEWCOMER = "newcomer"
 
 _LEVELS = ((10,), (10,), (10,), (10, 10, 20), (0, 10, 100))
+_TREES: tuple[tuple[str, ...], ...] = ((), ("root",), ("root",), ("root", "middle"))
 _CPU = (500, 1000, 1000, 2000, 3000)
 _IMPORTANT = 1000
 
@@ -79,7 +80,7 @@ def _node(rng: random.Random, name: str, size: _Size) -> Json:
 def _groups(rng: random.Random, levels: tuple[int, ...]) -> Iterator[Json]:
     """Leaves, and perhaps a tree of two or three levels around some of them."""
     leaves = [f"g{i}" for i in range(rng.choice((0, 2, 3, 4, 5)))]
-    composites = rng.choice(([], ["root"], ["root", "middle"])) if len(leaves) > 1 else []
+    composites = rng.choice(_TREES) if len(leaves) > 1 else ()
     parents = {"middle": "root"} | {leaf: rng.choice(("", *composites)) for leaf in leaves}
     priorities = {name: rng.choice(levels) for name in (*leaves, *composites)}
     for name in composites:
@@ -88,14 +89,14 @@ def _groups(rng: random.Random, levels: tuple[int, ...]) -> Iterator[Json]:
         yield _group(rng, name, policy, priorities["root"], parents.get(name, ""))
     for name in leaves:
         priority = priorities["root"] if parents[name] else priorities[name]
-        policy = {"minCount": rng.randint(1, 4)}
+        policy = {"minCount": rng.randint(1, 3)}
         yield _group(rng, name, policy, priority, parents[name])
 
 
 def _group(rng: random.Random, name: str, policy: dict[str, int], priority: int, parent: str = "") -> Json:
     spec: Json = {
         "schedulingPolicy": {"gang": policy} if chance(rng, 0.8) else {"basic": {}},
-        "disruptionMode": {rng.choice(("single", "single", "all")): {}},
+        "disruptionMode": {rng.choice(("single", "single", "single", "all")): {}},
         "priority": priority,
         "workloadRef": {"workloadName": "w", "templateName": name},
     }
@@ -174,7 +175,9 @@ def _tie(rng: random.Random, pod: Json) -> None:
 
 def _asking(rng: random.Random, kind: str, nodes: list[Json], most: int) -> Iterator[Json]:
     largest = max(int(node["status"]["allocatable"]["cpu"]) for node in nodes)
-    sizes = rng.choices(range(1, largest // rng.choice((1, 2, 2)) + 1), k=2)
+    # What needs a whole node leaves no choice there.
+    most_cpu = max(2, largest // rng.choice((2, 2, 3) if kind == "pod" else (1, 2, 2)))
+    sizes = rng.choices(range(1, most_cpu + 1), k=2)
     if kind in ("pod", "resize"):
         yield _newcomer(rng, NEWCOMER, nodes, 1000 * sizes[0])
         return

@@ -15,12 +15,14 @@ EXAMPLES = sorted(HERE.glob("*.json"))
 
 def read_world(path: Path) -> PreemptionWorld:
     fields = json.loads(path.read_bytes())
+    del fields["why"]
     return PreemptionWorld(**{**fields, "newcomers": tuple(fields["newcomers"])})
 
 
-def save_world(world: PreemptionWorld, name: str) -> Path:
+def save_world(world: PreemptionWorld, name: str, why: str) -> Path:
+    """``why``: what was wrong there."""
     path = HERE / f"{name}.json"
-    fields = asdict(world)
+    fields = {"why": why, **asdict(world)}
     lines = ",\n  ".join(json.dumps(thing) for thing in fields.pop("objects"))
     head = json.dumps(fields)[1:-1]
     path.write_text(f'{{{head}, "objects": [\n  {lines}\n]}}\n')

@@ -61,7 +61,7 @@ def test_the_worlds_have_broken_trees(everything: list[tuple[PreemptionWorld, Co
     broken = [{type(group).__name__ for group in of.broken_by(plan.victims)} for of, plan in plans]
     assert sum("CompositePodGroup" in kinds for kinds in broken) >= 10
     idle = [price(of, plan.victims, ("PodsStopped", "Pods")) for of, plan in plans]
-    assert sum(cost["PodsStopped"] > cost["Pods"] for cost in idle) >= 30
+    assert sum(cost["PodsStopped"] > cost["Pods"] for cost in idle) >= 25
 
 
 # --- whether every plan is tried -----------------------------------------------------------------

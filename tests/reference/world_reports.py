@@ -39,7 +39,7 @@ def seen(seed: int, *, save: bool = False) -> Seen | None:
     if save and wrong:
         kind = wrong[0].split(":")[0]
         small = smallest(world, lambda smaller: _has_fault(smaller, kind))
-        save_world(small, f"{world.kind}-{seed}-{kind}")
+        save_world(small, f"{world.kind}-{seed}", wrong[0])
     if found.ours is None:
         return Seen(seed, world.kind, wrong)
     return _seen(Seen(seed, world.kind, wrong), world, found, found.ours)
