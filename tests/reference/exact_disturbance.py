@@ -16,6 +16,7 @@ from reprieve.model.json import Json
 
 Terms = Mapping[int, float]
 _UNITS = {"m": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_OFFSET = 2**31  # which every victim counts for, whatever its priority
 _NEVER = -(10**9)  # below any priority: no unit is evicted
 
 
@@ -140,6 +141,7 @@ def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple
         "HighestPriority": max(map(world.priority_of, pods), default=_NEVER),
         "PodsStopped": len(pods) + idle,
         "WorkloadsEnded": sum(_ends(world.units()[unit], unit) for unit in units) + starved,
+        "PrioritySum": sum(world.priority_of(pod) + _OFFSET for pod in pods),
         "Cascade": sum(cascade(world, world.units()[unit]) for unit in units),
         "Pods": len(pods),
     }
@@ -245,13 +247,24 @@ def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
     objectives = _objectives(world, rows, gone)
     found: list[int] = []
     for criterion in order:
-        objective = objectives.get(criterion, {})
-        value = rows.least(objective)
-        if value is None:
-            return None
-        found.append(_priority(world, value) if criterion == "HighestPriority" else value)
-        rows.at_most(objective, value)
+        values: list[int] = []
+        for objective in objectives.get(criterion, ({},)):
+            value = rows.least(objective)
+            if value is None:
+                return None
+            values.append(value)
+            rows.at_most(objective, value)
+        found.append(_combined(world, criterion, values))
     return tuple(found)
+
+
+def _combined(world: World, criterion: str, values: Sequence[int]) -> int:
+    if criterion == "HighestPriority":
+        return _priority(world, values[0])
+    if criterion == "PrioritySum":
+        pods, priorities = values
+        return pods * _OFFSET + priorities
+    return values[0]
 
 
 def _add_room(world: World, rows: Rows, gone: Mapping[str, int]) -> None:
@@ -290,7 +303,8 @@ def _priority(world: World, level: int) -> int:
     return _levels(world)[level - 1] if level else _NEVER
 
 
-def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, Terms]:
+def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, tuple[Terms, ...]]:
+    """A criterion with several is minimised by one after the other."""
     units = world.units()
     excess: dict[int, float] = {}
     for budget in world.budgets:
@@ -319,11 +333,15 @@ def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, 
         rows.at_most({**mine, starves: -len(inside)}, len(inside) - enough)
         rows.at_most({starves: len(inside), **dict.fromkeys(mine, -1.0), idle: -1.0}, 0)
         stopped[idle], ended[starves] = 1.0, 1.0
+    cascades = {gone[unit]: float(cascade(world, pods)) for unit, pods in units.items()}
+    priorities = {gone[unit]: float(sum(map(world.priority_of, pods))) for unit, pods in units.items()}
     return {
-        "BudgetsBroken": excess,
-        "HighestPriority": reached,
-        "PodsStopped": stopped,
-        "WorkloadsEnded": ended,
-        "Cascade": {gone[unit]: float(cascade(world, pods)) for unit, pods in units.items()},
-        "Pods": pods_gone,
+        "BudgetsBroken": (excess,),
+        "HighestPriority": (reached,),
+        "PodsStopped": (stopped,),
+        "WorkloadsEnded": (ended,),
+        # One pod more outweighs all priorities, and a solver does not count to so large numbers exactly.
+        "PrioritySum": (pods_gone, priorities),
+        "Cascade": (cascades,),
+        "Pods": (pods_gone,),
     }
