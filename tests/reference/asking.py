@@ -14,11 +14,13 @@ from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.policy import Policy
+from reprieve.preemption import searches
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE as DEFAULT
 from reprieve.preemption.units import Units
 from tests.properties.worlds import decoded
 from tests.reference.demands import gang_demand, tree_demand
@@ -39,12 +41,11 @@ LIST = (
     "LatestStart",
 )
 FIRST = LIST[:3]
-FIRST_FOR_RESIZES = (*LIST[:2], "GangsBroken", *LIST[2:3])
+FIRST_FOR_RESIZES = (*LIST[:2], "OtherGangsBroken", *LIST[2:3])
 
-DEFAULT = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)
 OTHERS: Mapping[str, Policy] = {
-    "PriorityCeiling": replace(DEFAULT, search=SearchMode.PRIORITY_CEILING),
-    "Upstream": replace(DEFAULT, search=SearchMode.UPSTREAM),
+    "PriorityCeiling": replace(DEFAULT, search=searches.PRIORITY_CEILING),
+    "Upstream": replace(DEFAULT, search=searches.UPSTREAM),
     "kube-scheduler": UPSTREAM,
 }
 USUAL_EFFORT = DEFAULT_PROFILE.planning_effort

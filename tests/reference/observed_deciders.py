@@ -122,7 +122,7 @@ def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observ
     unplaced = place_together(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
     policy = replace(UPSTREAM, choose=choose)
-    plans = candidates(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
+    plans = candidates(Question(demand, view, unplaced.survey, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING
     plan = _best_or_equal(plans, recorded)

@@ -63,7 +63,7 @@ def test_nothing_costs_nothing() -> None:
         "LatestStart": -math.inf,
         "Pods": 0,
         "LongestGrace": 0,
-        "GangsBroken": 0,
+        "OtherGangsBroken": 0,
     }
 
 
@@ -131,17 +131,17 @@ def test_a_gang_with_a_pod_to_spare(going: int, stopped: int, ended: int) -> Non
 def test_a_gang_that_goes_whole_ends_one_workload() -> None:
     of = cluster(members("g", 4), {"g": {"min": 3, "disruption": "all"}})
     found = costs(of, "g-0", "g-1", "g-2", "g-3")
-    assert (found["PodsStopped"], found["WorkloadsEnded"], found["GangsBroken"]) == (4, 1, 1)
+    assert (found["PodsStopped"], found["WorkloadsEnded"], found["OtherGangsBroken"]) == (4, 1, 1)
 
 
 def test_a_gang_that_was_incomplete_stops_nothing_more() -> None:
     found = costs(cluster(members("g", 4), {"g": {"min": 5}}), "g-0")
-    assert (found["PodsStopped"], found["WorkloadsEnded"], found["GangsBroken"]) == (1, 1, 0)
+    assert (found["PodsStopped"], found["WorkloadsEnded"], found["OtherGangsBroken"]) == (1, 1, 0)
 
 
 def test_a_basic_group_is_not_broken() -> None:
     found = costs(cluster(members("g", 2), {"g": {}}), "g-0", "g-1")
-    assert (found["PodsStopped"], found["WorkloadsEnded"], found["GangsBroken"]) == (2, 2, 0)
+    assert (found["PodsStopped"], found["WorkloadsEnded"], found["OtherGangsBroken"]) == (2, 2, 0)
 
 
 # --- trees ---------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_broken_leaf_breaks_the_tree_that_needs_it() -> None:
 @pytest.mark.parametrize("leader, ended", [("single", 3), ("all", 2)])
 def test_how_the_leaf_goes_makes_no_difference_to_what_stops(leader: str, ended: int) -> None:
     found = costs(job(leader=leader), "leader-0")
-    assert (found["PodsStopped"], found["WorkloadsEnded"], found["GangsBroken"]) == (4, ended, 1)
+    assert (found["PodsStopped"], found["WorkloadsEnded"], found["OtherGangsBroken"]) == (4, ended, 1)
 
 
 @pytest.mark.parametrize("least", [1, None])
@@ -173,7 +173,7 @@ def test_a_tree_that_needs_one_role_survives(least: int | None) -> None:
 
 def test_a_tree_that_goes_whole_is_one_workload() -> None:
     found = costs(job(root="all"), "leader-0", "workers-0", "workers-1", "workers-2")
-    assert (found["PodsStopped"], found["WorkloadsEnded"], found["GangsBroken"]) == (4, 1, 2)
+    assert (found["PodsStopped"], found["WorkloadsEnded"], found["OtherGangsBroken"]) == (4, 1, 2)
 
 
 def test_a_tree_that_was_incomplete_stops_no_other_leaf() -> None:
@@ -182,15 +182,26 @@ def test_a_tree_that_was_incomplete_stops_no_other_leaf() -> None:
     assert found["WorkloadsEnded"] == 3
 
 
-def test_pods_of_a_leaf_that_was_incomplete_stop_with_the_tree() -> None:
+def test_pods_of_a_leaf_that_was_incomplete_count_for_nothing() -> None:
     groups = {
         "root": {"composite": True, "min": 1},
         "good": {"parent": "root", "min": 2},
         "poor": {"parent": "root", "min": 2},
     }
     of = cluster({**members("good", 2), **members("poor", 1)}, groups)
-    assert costs(of, "good-0")["PodsStopped"] == 3
+    assert costs(of, "good-0")["PodsStopped"] == 2
     assert costs(of, "poor-0")["PodsStopped"] == 1
+
+
+def test_nor_do_those_of_a_leaf_inside_a_group_that_was_incomplete() -> None:
+    groups = {
+        "root": {"composite": True, "min": 1},
+        "good": {"parent": "root", "min": 2},
+        "poor": {"composite": True, "min": 2, "parent": "root"},
+        "leaf": {"parent": "poor", "min": 1},
+    }
+    of = cluster({**members("good", 2), **members("leaf", 2)}, groups)
+    assert costs(of, "good-0")["PodsStopped"] == 2
 
 
 def test_a_basic_leaf_is_complete_while_one_pod_runs() -> None:
@@ -198,7 +209,7 @@ def test_a_basic_leaf_is_complete_while_one_pod_runs() -> None:
     of = cluster({**members("a", 2), **members("b", 3)}, groups)
     assert costs(of, "a-0")["PodsStopped"] == 1
     found = costs(of, "a-0", "a-1")
-    assert (found["PodsStopped"], found["WorkloadsEnded"]) == (5, 3)
+    assert (found["PodsStopped"], found["WorkloadsEnded"]) == (5, 4), "two pods, their leaf and the root"
 
 
 def test_three_levels_break_from_the_bottom_to_the_top() -> None:

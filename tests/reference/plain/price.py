@@ -144,8 +144,14 @@ class RunningCluster:
         inside = self.children[key_of(group)] if levels > 1 else []
         return sum(self.is_complete(child, left, levels - 1) for child in inside) >= least
 
+    def _needs_nothing(self, group: Group) -> bool:
+        is_basic = isinstance(group, PodGroup) and group.spec.gang is None
+        return is_basic and (group.metadata.namespace, group.spec.parent) not in self.composites
+
     def beneath(self, group: Group, levels: int = _DEEPEST) -> Iterator[PodKey]:
-        """All pods that run inside, at any depth."""
+        """The pods inside, at any depth, that run for something now: not those of groups with too little."""
+        if name_of(group) in self.broken_before:
+            return
         if isinstance(group, PodGroup):
             yield from self.members[key_of(group)]
         elif levels > 1:
@@ -155,15 +161,15 @@ class RunningCluster:
     def broken_by(self, victims: Collection[PodKey]) -> list[Group]:
         """Groups that are complete, and are not without these pods.
 
-        A basic PodGroup needs one pod for the groups around it to be complete. It has no number of pods of
-        its own to fall below, so that it is not broken itself.
+        A basic PodGroup needs one pod for the groups around it to be complete. By itself, it has no number
+        of pods to fall below, so that it is not broken.
         """
         left = self.pods.keys() - victims
         return [
             group
             for group in self.groups
             if name_of(group) not in self.broken_before
-            and not (isinstance(group, PodGroup) and group.spec.gang is None)
+            and not self._needs_nothing(group)
             and not self.is_complete(group, left)
         ]
 
@@ -262,7 +268,7 @@ CRITERIA: Mapping[str, Callable[[RunningCluster, Collection[PodKey]], float]] = 
     "LatestStart": latest_start,
     "Pods": pods,
     "LongestGrace": longest_grace,
-    "GangsBroken": gangs_broken,
+    "OtherGangsBroken": gangs_broken,
 }
 
 
