@@ -8,6 +8,7 @@ which nodes a pod may use: it is for worlds without constraints between pods.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import highspy
@@ -21,7 +22,7 @@ _NEVER = -(10**9)  # below any priority: no unit is evicted
 
 
 def finite(cost: float) -> float:
-    """Here the priority of no victim is a number."""
+    """Here the priority of no victim, and the start of one that has none, are numbers."""
     return cost if math.isfinite(cost) else _NEVER
 
 
@@ -120,7 +121,7 @@ def world_of(objects: Iterable[Json], members: Sequence[Json], needed: int) -> W
     )
 
 
-def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[int, ...]:
+def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[float, ...]:
     """What it costs to evict these pods, which are whole units."""
     gone = set(victims)
     units = {unit for unit, pods in world.units().items() if any(p["metadata"]["name"] in gone for p in pods)}
@@ -143,9 +144,21 @@ def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple
         "WorkloadsEnded": sum(_ends(world.units()[unit], unit) for unit in units) + starved,
         "PrioritySum": sum(world.priority_of(pod) + _OFFSET for pod in pods),
         "Cascade": sum(cascade(world, world.units()[unit]) for unit in units),
+        "LatestStart": _latest_start(world, pods),
         "Pods": len(pods),
     }
     return tuple(measured.get(criterion, 0) for criterion in order)
+
+
+def start(pod: Json) -> float:
+    text = pod.get("status", {}).get("startTime")
+    return datetime.fromisoformat(text).timestamp() if text else math.inf
+
+
+def _latest_start(world: World, pods: Sequence[Json]) -> float:
+    """Of the most important, the one that started first should have started late."""
+    top = max(map(world.priority_of, pods), default=_NEVER)
+    return finite(-min((start(pod) for pod in pods if world.priority_of(pod) == top), default=math.inf))
 
 
 def cascade(world: World, unit: Sequence[Json]) -> int:
@@ -239,14 +252,17 @@ class Rows:
         return round(float(solver.getInfo().objective_function_value))
 
 
-def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
+def least_cost(world: World, order: Sequence[str]) -> tuple[float, ...] | None:
     """The least by the first criterion, of these the least by the second, and so on; None: no room."""
     rows, units = Rows(), world.units()
     gone = {unit: rows.column() for unit in units}
     _add_room(world, rows, gone)
     objectives = _objectives(world, rows, gone)
-    found: list[int] = []
+    found: list[float] = []
     for criterion in order:
+        if criterion == "LatestStart":
+            found.append(_least_start(world, rows, gone, found[order.index("HighestPriority")]))
+            continue
         values: list[int] = []
         for objective in objectives.get(criterion, ({},)):
             value = rows.least(objective)
@@ -256,6 +272,27 @@ def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
             rows.at_most(objective, value)
         found.append(_combined(world, criterion, values))
     return tuple(found)
+
+
+def _least_start(world: World, rows: Rows, gone: Mapping[str, int], top: float) -> float:
+    """``top``: the priority of the most important victims, which is known by now."""
+    starts = {u: min(map(start, pods)) for u, pods in world.units().items() if _is_at(world, pods, top)}
+    levels = sorted({*starts.values()}, reverse=True)
+    reached: dict[int, float] = {}
+    for level in levels:
+        column = rows.column()
+        for unit, since in starts.items():
+            if since <= level:
+                rows.at_most({gone[unit]: 1.0, column: -1.0}, 0)
+        reached[column] = 1.0
+    least = rows.least(reached)
+    assert least is not None
+    rows.at_most(reached, least)
+    return finite(-levels[least - 1]) if least else _NEVER
+
+
+def _is_at(world: World, pods: Sequence[Json], priority: float) -> bool:
+    return world.priority_of(pods[0]) == priority
 
 
 def _combined(world: World, criterion: str, values: Sequence[int]) -> int:

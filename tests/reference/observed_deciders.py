@@ -16,7 +16,6 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
-from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes

@@ -213,8 +213,9 @@ def pods_stopped(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
 
 
 def gangs_broken(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
-    """For resizes: how many PodGroups are left with fewer pods than they need, evicted whole or not."""
-    return sum(isinstance(group, PodGroup) for group in cluster.broken_by(victims))
+    """For resizes: how many gangs are left with fewer pods than they need, evicted whole or not."""
+    leaves = (group for group in cluster.broken_by(victims) if isinstance(group, PodGroup))
+    return sum(group.spec.gang is not None for group in leaves)
 
 
 def workloads_ended(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
