@@ -35,9 +35,7 @@ class GroupNeeds:
     running: tuple[int, ...] = ()  # [group] pods of a leaf
     slack: tuple[int, ...] = ()  # [group] how many of its pods, or of the groups inside it, can go
     parent: tuple[int, ...] = ()  # [group] the group around it, or NOWHERE
-    # [group] whether its end is that of a workload: not if it is evicted whole, and so ends as a unit, nor if
-    # it is no gang, and only empty now.
-    ends: tuple[bool, ...] = ()
+    ends: tuple[bool, ...] = ()  # [group] whether its end counts: not if it goes whole, and so as a unit
 
     def __len__(self) -> int:
         return len(self.slack)
@@ -179,8 +177,7 @@ class _Needs:
         if not running or not self._is_met(group, DEEPEST):
             return None
         least = group.spec.gang.min_count if group.spec.gang is not None else 1
-        ends = not whole and group.spec.gang is not None
-        number = self._number(running, 0 if whole else running - least, ends=ends)
+        number = self._number(running, 0 if whole else running - least, ends=not whole)
         self.number_of[codes] = number
         return number
 

@@ -222,9 +222,16 @@ def workloads_ended(cluster: RunningCluster, victims: Collection[PodKey]) -> flo
     units = units_among(cluster, victims)
     whole = {unit for unit in units if unit[0] != "Pod"}
     alone = (pods[0] for unit, pods in units.items() if unit not in whole)
-    orphans = sum(not _has_controller(cluster.pods[pod]) for pod in alone)
+    orphans = sum(_is_a_workload(cluster, cluster.pods[pod]) for pod in alone)
     broken = (group for group in cluster.broken_by(victims) if not _goes_with(cluster, group, whole))
     return len(whole) + orphans + sum(1 for _ in broken)
+
+
+def _is_a_workload(cluster: RunningCluster, pod: Pod) -> bool:
+    """No controller makes it again, and no gang or tree is the workload."""
+    leaf = next(cluster.around(pod), None)
+    in_gang = leaf is not None and bool(leaf.spec.gang or leaf.spec.parent)
+    return not in_gang and not _has_controller(pod)
 
 
 def priority_sum(cluster: RunningCluster, victims: Collection[PodKey]) -> float:
