@@ -79,6 +79,7 @@ class Candidates:
     idle: Ints  # [node] pods that run on for nothing, or fewer
     groups_broken: Ints  # [node] groups that are left with too little, or fewer
     alone: "Callable[[Criterion], Ints | Floats]"  # [slot, node] what the unit costs alone, or less
+    has_one_slot: bool = False  # which stands for all units there; none of them is certain
 
     @property
     def is_exact(self) -> bool:
@@ -151,6 +152,9 @@ class Criterion:
     def _alone_at_least(self, candidates: Candidates) -> Ints:
         """That of the certain victims, or as if the fewest were the cheapest there."""
         alone = candidates.alone(self)
+        if candidates.has_one_slot:
+            least: Ints = candidates.fewest * alone[0]
+            return least
         certain: Ints = np.add.reduce(alone * candidates.certain, axis=0)
         if candidates.is_exact:
             return certain
@@ -219,6 +223,11 @@ class Cost(Sequence[float]):
         if found is None:
             return len(least) < len(self.order)
         return bool(found[0] < found[1])  # type: ignore[operator]  # a name comes last
+
+    def learn(self, known: Sequence[float]) -> None:
+        """What it is by the first criteria, where that was worked out for many plans together."""
+        if len(known) > len(self._known):
+            self._known = [*known]
 
     def named(self) -> tuple[tuple[str, float], ...]:
         return tuple((criterion.name, value) for criterion, value in zip(self.order, self, strict=True))

@@ -76,6 +76,7 @@ def roughly_bounded(ground: Ground) -> Candidates:
         idle=np.zeros(len(tenants.nodes), np.int64),
         groups_broken=np.zeros(len(tenants.nodes), np.int64),
         alone=alone,
+        has_one_slot=True,
     )
 
 

@@ -119,7 +119,7 @@ class NodeSearch:
             yield None, None
             return
         bounds, names = self.rough_bounds, question.view.nodes.names
-        order = np.lexsort((question.view.nodes.rank[rows], *reversed(bounds)))
+        order = _in_order(question.view.nodes.rank[rows], bounds)
         if question.policy.breaks_no_budget:
             order = order[fewest_budgets_broken(self.rough)[order] == 0]
         first, size = 0, max(1, most // 8)
@@ -130,6 +130,12 @@ class NodeSearch:
                 later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
             yield mask_of(order[first:last], len(rows)), later
             first = last
+
+
+def _in_order(rank: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
+    """By the bounds, and then by name. Where all are equal, nothing is sorted."""
+    differing = [bound for bound in bounds if len(bound) and (bound != bound[0]).any()]
+    return np.lexsort((rank, *reversed(differing)))
 
 
 def _advance(
@@ -148,7 +154,7 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
     if not parts:
         return
     rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, order_of)
-    order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
+    order = _in_order(nodes.rank[rows], bounds)
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
@@ -168,13 +174,15 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
         last = first + _AT_A_TIME
         part = order[first:last]
         costs = seen.costs(rows[part[part < exact]], order_of)
-        for place in range(first, min(last, len(places))):
-            row, at = int(rows[places[place]]), places[place]
-            found = costs.get((row, _turn_of(at, parts)))
-            at_least = found if found is not None else tuple([bound[at].item() for bound in bounds])
+        bounded = zip(*(bound[part].tolist() for bound in bounds), strict=True)
+        numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
+        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
+            at, place = places[first + turn], first + turn
+            if costs:
+                at_least = costs.get((row, _turn_of(at, parts)), at_least)  # noqa: PLW2901
             key = (*at_least, nodes.names[row])
             make = partial(known, row, place) if at < exact else None
-            candidate = Candidate(row, key if is_whole else at_least, bool(ground.by_room[row]), make)
+            candidate = Candidate(row, key if is_whole else at_least, by_room[turn], make)
             heappush(waiting, (key, place, candidate))
         later: Rank | None = None
         if last < len(places):

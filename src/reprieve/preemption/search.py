@@ -260,7 +260,10 @@ class Prospect(NamedTuple):
 
     def plan(self, question: Question, takeable: Takeable) -> Plan | None:
         if self.known is not None:
-            return self.known()
+            plan = self.known()
+            if len(self.at_least) > len(plan.cost):  # it is what the plan costs, and its name
+                plan.cost.learn([float(value) for value in self.at_least[: len(plan.cost)]])
+            return plan
         return plan_in(self.domain, question, takeable, by_room=self.by_room)
 
 
