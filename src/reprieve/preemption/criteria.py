@@ -201,7 +201,13 @@ class Cost(Sequence[float]):
     def __iter__(self) -> Iterator[float]:
         return (self[place] for place in range(len(self.order)))
 
+    @property
+    def is_known(self) -> bool:
+        return len(self._known) == len(self.order)
+
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Cost) and self.is_known and other.is_known:
+            return self._known == other._known
         return isinstance(other, Sequence) and not self._differ(other)
 
     def __hash__(self) -> int:
@@ -212,6 +218,8 @@ class Cost(Sequence[float]):
 
     def __lt__(self, other: Sequence[float]) -> bool:
         """Whether it is less by the first criterion in which they differ; later ones are not asked."""
+        if isinstance(other, Cost) and self.is_known and other.is_known:
+            return self._known < other._known
         found = self._differ(other)
         return found is not None and found[0] < found[1]
 

@@ -17,7 +17,7 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, Joint, as_upstream, shares_of
-from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED
+from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED, Cost
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, GroupNeeds, gang_slack, group_needs, slack_of
@@ -127,11 +127,17 @@ class _Best:
 
     def enter(self, plan: Plan) -> bool:
         """Says whether it is a new one."""
-        place = bisect_left(self.plans, (plan.cost, plan.domain), key=lambda one: (one.cost, one.domain))
+        place = len(self.plans)
+        if self.plans and _rank(plan) <= _rank(self.plans[-1]):  # as a rule they come in their order
+            place = bisect_left(self.plans, _rank(plan), key=_rank)
         if any(one.domain == plan.domain and one.cost == plan.cost for one in self.plans[place : place + 1]):
             return False  # a domain of one node, which has its name: the node by itself has the same plan
         self.plans.insert(place, plan)
         return True
+
+
+def _rank(plan: Plan) -> tuple[Cost, str]:
+    return plan.cost, plan.domain
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:

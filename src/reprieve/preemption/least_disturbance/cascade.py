@@ -51,15 +51,16 @@ class Cascades:
     def at_least(self, allowed: Mask) -> int:
         """No unit of these has a lower number: as if all pods were as small as the smallest, could run on any
         node, and had the highest priority."""
-        units, picture = self._units, self._picture
-        pods = np.flatnonzero((units.of_pod != NOWHERE) & allowed[units.of_pod])
-        if not len(pods):
+        units, picture, some = self._units, self._picture, allowed & (self._units.size > 0)
+        if not some.any():
             return FITS
-        smallest = units.view.pods.requests[:, pods].min(axis=1)
+        # Those of all pods that run: they are read in one go, and bound what is asked about.
+        running = units.of_pod != NOWHERE
+        smallest = np.where(running, units.view.pods.requests, _HIGHEST).min(axis=1)
         kind = smallest.tobytes(), np.ones(len(units.view.nodes), np.bool_).tobytes()
         if picture.seats(kind, _NONE_BELOW).any():
             return FITS
-        highest = int(units.scheduling[units.of_pod[pods]].max())
+        highest = int(np.maximum.reduce(units.scheduling, where=some, initial=-_HIGHEST))
         preempts = highest > picture.lowest and bool(picture.seats(kind, highest).any())
         return PREEMPTS if preempts else NOWHERE_TO_GO
 
@@ -209,7 +210,7 @@ class _Picture:
     def lowest(self) -> int:
         """Of all priorities."""
         units = self._units
-        return int(units.priority[units.of_pod[units.of_pod != NOWHERE]].min(initial=_HIGHEST))
+        return int(np.minimum.reduce(units.priority, where=units.size > 0, initial=_HIGHEST))
 
     def _seats(self, kind: _Kind, below: int) -> Ints:
         """[node] how many pods of a kind fit there."""
