@@ -24,7 +24,7 @@ from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
 from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.units import Unit, UnitKind
-from tests.reference.plain.members import group_of, importance, too_small
+from tests.reference.plain.members import importance, leaf_of, too_small
 
 Units = tuple[Unit, ...]
 
@@ -96,7 +96,7 @@ class PlainSearch:
         near = [u for u in order if any(where[pod] in used or matter[pod] for pod in u.pods)]
         for unit in near:
             going = [other for other in near if other not in kept]
-            is_needed = group_of(units, unit) in too_small(units, going)
+            is_needed = leaf_of(units, unit) in too_small(units, going)
             rest = [other for other in self._local if other not in kept and other is not unit]
             if is_needed and self._fits(placement, rest):
                 kept.append(unit)
