@@ -10,7 +10,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement, pod_demand
-from reprieve.preemption import search
+from reprieve.preemption import search, searches
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import Policy
@@ -23,7 +23,8 @@ from tests.properties.crowded import Crowd, built
 from tests.reference.demands import gang_demand
 from tests.reference.policies import UPSTREAM
 
-POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
+PRIORITY_CEILING = replace(REPRIEVE, search=searches.PRIORITY_CEILING)
+POLICIES = st.sampled_from([REPRIEVE, PRIORITY_CEILING, UPSTREAM])
 AMPLE = 1_000_000  # no search in a small cluster comes near it
 
 

@@ -17,6 +17,7 @@ from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan
+from reprieve.preemption.policy import Search
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
@@ -71,7 +72,7 @@ def test_a_tree_preempts_if_that_helps(search: Search) -> None:
         found = candidates(question, now=0)
         assert isinstance(found, NoPlan) is not tree_fits(without(view, lower), rows)
         if not isinstance(found, NoPlan):
-            plan = best(question, found)
+            plan = best(found)
             left = without(view, [row for unit in plan.victims for row in unit.pods])
             assert keeps_its_word(left, dict(plan.places))
             assert holds(demand, plan.placement, left, DEFAULT_PROFILE)

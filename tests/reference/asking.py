@@ -20,7 +20,7 @@ from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.search import candidates
-from reprieve.preemption.searches import REPRIEVE as DEFAULT
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Units
 from tests.properties.worlds import decoded
 from tests.reference.demands import gang_demand, tree_demand
@@ -43,6 +43,7 @@ LIST = (
 FIRST = LIST[:3]
 FIRST_FOR_RESIZES = (*LIST[:2], "OtherGangsBroken", *LIST[2:3])
 
+DEFAULT = REPRIEVE
 OTHERS: Mapping[str, Policy] = {
     "PriorityCeiling": replace(DEFAULT, search=searches.PRIORITY_CEILING),
     "Upstream": replace(DEFAULT, search=searches.UPSTREAM),

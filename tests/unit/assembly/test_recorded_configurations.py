@@ -49,7 +49,7 @@ def test_a_snapshot_with_a_ranking_of_its_own_is_read() -> None:
     args = cluster.source.configuration["profiles"][0]["pluginConfig"][0]["args"]
     args["ranking"] = ["Pods", "GangsBroken", "HighestPriority"]
     policy = inquiry_settings(PolicyChoice(), cluster).settings.policies["reprieve"]
-    assert [criterion.name for criterion in policy.ranking] == ["Pods", "HighestPriority"]
+    assert [criterion.name for criterion in policy.disturbance] == ["Pods", "HighestPriority"]
 
 
 def test_a_file_that_is_asked_with_has_its_warnings_as_notes() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
+from reprieve.preemption.criteria import PODS
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
@@ -91,7 +91,7 @@ def named(pod: Pod) -> Any:
 
 
 @pytest.mark.parametrize(
-    "policy", [REPRIEVE, replace(REPRIEVE, disturbance=(Disturbance.PODS,), search=LEAST.search)]
+    "policy", [REPRIEVE, replace(REPRIEVE, disturbance=(PODS,), search=LEAST.search)]
 )
 def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []

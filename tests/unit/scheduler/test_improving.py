@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from reprieve.preemption.least_disturbance.costs import Disturbance
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Improvement, PlanImproved
@@ -12,6 +11,7 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.criteria import PODS_STOPPED
 from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
@@ -159,7 +159,7 @@ def test_a_plan_that_is_searched_anew_says_that_no_solver_has_answered() -> None
 
 
 def test_a_plan_that_its_bound_proves_is_not_said_to_be_unproved() -> None:
-    cluster = begun(replace(POLICY, disturbance=(Disturbance.PODS_STOPPED,)))
+    cluster = begun(replace(POLICY, disturbance=(PODS_STOPPED,)))
     cluster.gone("w1-0", "w1-1", "w1-2").stage.after(PATIENCE)
     decision = cluster.stage.decisions[-1]
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, {"w0", "w2"})
@@ -394,12 +394,12 @@ def test_work_that_is_lost_meanwhile_is_no_reason_to_search_again(
         group, metadata=msgspec.structs.replace(group.metadata, annotations=saved)
     )
     cluster = served(*world(), published, *gang(), settings=Settings(policies={SCHEDULER_NAME: POLICY}))
-    before = dict(quality(cluster).cost)[Disturbance.LOST_WORK]
+    before = dict(quality(cluster).cost)["LostWork"]
     if answered:
         cluster.stage.now += PATIENCE / 2
         cluster.stage.improve()
     else:
         cluster.stage.after(PATIENCE)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST if answered else FIRST)
-    assert dict(quality(cluster).cost)[Disturbance.LOST_WORK] > before
+    assert dict(quality(cluster).cost)["LostWork"] > before
     assert len(searches) == 1

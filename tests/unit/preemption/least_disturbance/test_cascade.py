@@ -27,7 +27,7 @@ def class_of(name: str, *things: KubernetesObject) -> int:
     assert isinstance(found, Unplaceable)
     units = pods_and_groups(view)
     number = int(units.of_pod[view.pods.rows["default", name]])
-    question = Question(demand, view, found.survey)
+    question = Question(demand, view, found.survey, REPRIEVE)
     return int(Cascades(question, units).of(np.array([number]))[number])
 
 
