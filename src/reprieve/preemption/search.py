@@ -128,7 +128,7 @@ class _Best:
     def enter(self, plan: Plan) -> bool:
         """Says whether it is a new one."""
         place = len(self.plans)
-        if self.plans and _rank(plan) <= _rank(self.plans[-1]):  # as a rule they come in their order
+        if self.plans and not _rank(self.plans[-1]) < _rank(plan):  # as a rule they come in their order
             place = bisect_left(self.plans, _rank(plan), key=_rank)
         if any(one.domain == plan.domain and one.cost == plan.cost for one in self.plans[place : place + 1]):
             return False  # a domain of one node, which has its name: the node by itself has the same plan
