@@ -28,7 +28,9 @@ class Quality:
         None if there is none, or if no bound is known for it.
         """
         pairs = zip(self.cost, self.bound, strict=False)
-        return next(((name, value - least) for (name, value), (_, least) in pairs if value > least), None)
+        gaps = ((name, value - least) for (name, value), (_, least) in pairs if value > least)
+        gap = next(gaps, None)
+        return gap if gap is not None and isfinite(gap[1]) else None
 
     @property
     def saved(self) -> tuple[tuple[str, float], ...]:

@@ -258,7 +258,7 @@ class Metrics:
         )
         self.disturbance = self._counters(
             "reprieve_disturbance_total",
-            "What plans of LeastDisturbance cost, by criterion; of priorities nothing is summed.",
+            "What plans cost, by criterion; of priorities nothing is summed.",
             "criterion",
         )
         self.disturbance_saved = self._counters(
@@ -268,7 +268,7 @@ class Metrics:
         )
         self.disturbance_plans = self._counters(
             "reprieve_disturbance_plans_total",
-            "Plans of LeastDisturbance, by whether they are proved to disturb least.",
+            "Plans that preempt, by whether they are proved to disturb least.",
             "proved",
         )
         self.disturbance_gap = self._histogram(

@@ -6,11 +6,13 @@ became of a plan is read from its records, and never inferred.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from reprieve.model.effects import Bind, Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
+from reprieve.preemption.criteria import CRITERIA, PRIORITY_SUM, Combined
 from reprieve.preemption.plan import Quality, Why
 from reprieve.runtime.metric_definitions import Metrics
 from reprieve.runtime.plugin_rejection_counts import Rejections
@@ -373,6 +375,10 @@ def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:
     return pods
 
 
-def _summed(costs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
-    """Priorities are not summed."""
-    return ((criterion, value) for criterion, value in costs if criterion != "HighestPriority")
+def _summed(values: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """By criteria that count something; nobody needs a sum of priorities over all plans."""
+    for name, value in values:
+        criterion = CRITERIA.get(name)
+        counts = criterion is not None and (criterion.combined is Combined.SUM or criterion.budgets > 0)
+        if counts and criterion is not PRIORITY_SUM and isfinite(value):
+            yield name, value
