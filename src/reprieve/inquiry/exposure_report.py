@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PreemptingClass
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
-from reprieve.inquiry.whatif_report import stamp
 from reprieve.model.formatting import clock_time, counted, listed
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.workloads import shown_workload
 from reprieve.preemption.exposure import BudgetCharge, Protection
-from reprieve.report.decisions import own_priority_json
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import priority_text
+from reprieve.scheduler.decision_document import stamp
 
 API_VERSION = "reprieve.dev/v1alpha1"
+_PRECISION = "milliseconds"
 
 _SHOWN = 2  # classes and budgets in the cell of a pod
 _NONE = "-"
@@ -165,7 +165,7 @@ def exposure_json(report: ExposureReport, demand: Json | None = None) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "ExposureReport",
-        "at": stamp(report.at),
+        "at": stamp(report.at, _PRECISION),
         "atPriority": report.at_priority,
         "runningPods": report.running,
         "staticPods": report.static,
@@ -184,24 +184,26 @@ def _pod_json(pod: ExposedPod) -> Json:
         "uid": pod.uid,
         "node": pod.node,
         "priority": pod.priority,
-        **own_priority_json(pod.own_priority),
+        **({"schedulingPriority": pod.own_priority} if pod.own_priority is not None else {}),
         **({"preemptionPriorityClass": pod.named_class} if pod.named_class else {}),
         "priorityClass": pod.priority_class or None,
         "unit": pod.unit,
         "unitPods": pod.unit_pods,
-        "preemptableFrom": [{"at": stamp(level.since), "priority": level.priority} for level in pod.levels],
+        "preemptableFrom": [
+            {"at": stamp(level.since, _PRECISION), "priority": level.priority} for level in pod.levels
+        ],
         "preemptableBy": list(pod.preemptors),
         "protections": [_protection_json(one) for one in pod.protections],
         "budgets": [_budget_json(charge) for charge in pod.budgets],
         "heldByBudget": pod.held_by_budget,
-        "openFrom": None if pod.open_from is None else stamp(pod.open_from),
+        "openFrom": None if pod.open_from is None else stamp(pod.open_from, _PRECISION),
     }
 
 
 def _protection_json(one: Protection) -> Json:
     return {
         "minimumPriority": one.minimum,
-        "until": None if one.until == NEVER else stamp(one.until),
+        "until": None if one.until == NEVER else stamp(one.until, _PRECISION),
         "priorityClasses": list(one.by),
         "evictionLimitOf": one.limited or None,
     }

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 
+import msgspec
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
@@ -26,9 +26,10 @@ from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
-from reprieve.preemption.search import CLUSTER, measured
+from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.search import measured as disturbance_of
 from reprieve.preemption.toleration import protectors, tolerated_ends
-from reprieve.preemption.units import Unit, UnitKind, with_any
+from reprieve.preemption.units import Unit, UnitKind, pods_in, with_any
 from reprieve.scheduler.decision import (
     MOST_LIMITED,
     MOST_PLANS,
@@ -44,8 +45,10 @@ from reprieve.scheduler.decision import (
     Spared,
     Tolerating,
     Victim,
+    VictimsOnward,
     by_node,
     findings_of,
+    quality_of,
     short_text,
 )
 from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
@@ -64,7 +67,7 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
     plan = plans[0]
     quality = plan.quality
     if quality is None and question.policy.measures_disturbance:
-        quality = measured(question, plan, now)
+        quality = disturbance_of(question, plan, now)
     victims = _Victims(plan, question)
     criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
     return Preemption(
@@ -74,16 +77,35 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         pods=pods_disturbed(plan),
         spared=tuple(_spared(plan, question, victims)),
         units_spared=len(plan.spared),
+        pods_spared=pods_in(plan.spared),
         exceeded=victims.exceeded,
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
+        exhaustive=_has_one_place(plan, question),
         decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
-        giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
-        quality=quality,
-        onward=onward(question, plan) if quality is not None else None,
+        victim_nodes=by_node(node for _, node in victim_nodes(plan, question.view)),
+        quality=quality_of(quality) if quality is not None else None,
+        onward=_onward(question, plan) if quality is not None else None,
     )
+
+
+def _onward(question: Question, plan: Plan) -> VictimsOnward:
+    found = onward(question, plan)
+    return VictimsOnward(found.fit, found.preempt, found.nowhere)
+
+
+def _has_one_place(plan: Plan, question: Question) -> bool:
+    """Whether the demand can be on one node only, whatever is evicted: then no placement can be missed."""
+    if len(plan.pods) != len(question.demand.pods):
+        return False  # several searches made it
+    nodes = np.ones(len(question.view.nodes), np.bool_)
+    if question.demand.allowed is not None:
+        nodes &= question.demand.allowed
+    if len(question.demand.pods) == 1:
+        nodes &= question.found.curable()  # no eviction makes it feasible elsewhere
+    return int(nodes.sum()) == 1
 
 
 def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
@@ -97,7 +119,8 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
     cost = pods_disturbed(plan), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
-    return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
+    quality = quality_of(plan.quality) if plan.quality is not None else None
+    return Loser(plan.domain, *cost, lost_by, units, quality, len(plan.victims))
 
 
 class _Victims:
@@ -312,7 +335,7 @@ def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tol
         known = found.get(name, Tolerating(name, 0, NEVER))
         found[name] = Tolerating(name, known.pods + pods, min(first, known.first or NEVER))
     for one in sorted(found.values(), key=lambda one: (one.first, one.priority_class)):
-        yield one if one.first != NEVER else replace(one, first=None)
+        yield one if one.first != NEVER else msgspec.structs.replace(one, first=None)
 
 
 def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
