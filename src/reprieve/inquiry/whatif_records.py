@@ -17,7 +17,7 @@ from reprieve.scheduler.decision import (
     Decision,
     Exceeded,
     Miss,
-    Part,
+    DecisionPart,
     PlanQuality,
     Preemption,
     Spared,
@@ -54,7 +54,7 @@ class WhatIfOutcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
 
 
-class DemandSummary(Part, frozen=True):
+class DemandSummary(DecisionPart, frozen=True):
     """``kind``: of the object that was asked about; Node for the pods of a drained node."""
 
     kind: str
@@ -64,7 +64,7 @@ class DemandSummary(Part, frozen=True):
     pods: int = 1
 
 
-class ExcludedNode(Part, frozen=True):
+class ExcludedNode(DecisionPart, frozen=True):
     """A node that was not chosen, and for which no plan was compared."""
 
     name: str
@@ -85,7 +85,7 @@ class SnapshotFacts:
         return self.pods_read_in is not None
 
 
-class WhatIfReport(Part, frozen=True):
+class WhatIfReport(DecisionPart, frozen=True):
     """What would become of one demand: an object that was asked about, with all of its pods."""
 
     demand: DemandSummary

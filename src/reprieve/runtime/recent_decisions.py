@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Event
 from reprieve.runtime.journal_lines import Asked, Recorded
-from reprieve.scheduler.decision import Decided, Decision, Outcome, Part
+from reprieve.scheduler.decision import Decided, Decision, Outcome, DecisionPart
 from reprieve.scheduler.decision_document import decoded
 from reprieve.scheduler.plan_records import (
     ChainContinued,
@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder(Decision).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class PlanCourse(Part, frozen=True):
+class PlanCourse(DecisionPart, frozen=True):
     """How far the plan of a decision got. ``used``, ``wasted``: UIDs of evicted pods, once that is known.
 
     ``reached``: the stages so far, each with its time.

@@ -48,18 +48,18 @@ class Outcome(StrEnum):
     ERROR = "Error"  # the scheduler failed; ``eviction`` has the reason
 
 
-class Part(msgspec.Struct, frozen=True, rename="camel"):
+class DecisionPart(msgspec.Struct, frozen=True, rename="camel"):
     """A decision, or a part of one. Readers leave out fields that they do not know."""
 
 
-class Because(Part, frozen=True):
+class Because(DecisionPart, frozen=True):
     """A code for programs, and the sentence that is made from it for people."""
 
     code: str
     text: str
 
 
-class Finding(Part, frozen=True):
+class Finding(DecisionPart, frozen=True):
     """A reason, and on how many nodes it was the first."""
 
     reason: Reason
@@ -71,7 +71,7 @@ class Finding(Part, frozen=True):
 # --- room that is made ---------------------------------------------------------------------------
 
 
-class Victim(Part, frozen=True):
+class Victim(DecisionPart, frozen=True):
     pod: Target
     node: str
     priority: int  # that of what it goes with, as a victim
@@ -82,7 +82,7 @@ class Victim(Part, frozen=True):
     controller: str = ""  # ReplicaSet/web-1 creates it again; only a what-if finds that out
 
 
-class Spared(Part, frozen=True):
+class Spared(DecisionPart, frozen=True):
     """A unit that could have been evicted, and is not."""
 
     unit: str
@@ -92,7 +92,7 @@ class Spared(Part, frozen=True):
     own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
-class Exceeded(Part, frozen=True):
+class Exceeded(DecisionPart, frozen=True):
     """A disruption budget that allows fewer evictions than there will be."""
 
     budget: str
@@ -100,7 +100,7 @@ class Exceeded(Part, frozen=True):
     going: int
 
 
-class PlanQuality(Part, frozen=True):
+class PlanQuality(DecisionPart, frozen=True):
     """What a plan disturbs by each criterion, and how good that is known to be."""
 
     cost: Measured
@@ -134,7 +134,7 @@ class PlanQuality(Part, frozen=True):
         return at_least
 
 
-class VictimsOnward(Part, frozen=True):
+class VictimsOnward(DecisionPart, frozen=True):
     """Where the victims of a plan would go if all were created again: a number of pods for each."""
 
     fit: int = 0  # in room that is free
@@ -142,7 +142,7 @@ class VictimsOnward(Part, frozen=True):
     nowhere: int = 0
 
 
-class Loser(Part, frozen=True):
+class Loser(DecisionPart, frozen=True):
     """A plan that would have done, and what it would have cost."""
 
     domain: str
@@ -155,7 +155,7 @@ class Loser(Part, frozen=True):
     unit_count: int = 0  # how many it would have evicted
 
 
-class Preemption(Part, frozen=True):
+class Preemption(DecisionPart, frozen=True):
     """How room is made: what the best plan costs, and how it won."""
 
     domain: str = ""  # a node, a topology domain, the cluster; empty if nothing has to be evicted
@@ -203,7 +203,7 @@ class Preemption(Part, frozen=True):
 # --- no room -------------------------------------------------------------------------------------
 
 
-class Miss(Part, frozen=True):
+class Miss(DecisionPart, frozen=True):
     """How near it was: the pod that found no node, and what it was short of where that was least."""
 
     pod: Target
@@ -217,7 +217,7 @@ class Miss(Part, frozen=True):
     kept: int = 0  # what is reserved there for other demands
 
 
-class Tolerating(Part, frozen=True):
+class Tolerating(DecisionPart, frozen=True):
     """Pods of a priority class that may not be evicted, or not yet."""
 
     priority_class: str
@@ -225,7 +225,7 @@ class Tolerating(Part, frozen=True):
     first: float | None  # when the first of them may be; None: there is no such moment, or it is not known
 
 
-class Limited(Part, frozen=True):
+class Limited(DecisionPart, frozen=True):
     """Pods of a workload that may not be evicted yet, since it was evicted too often."""
 
     workload: str  # as in Deployment/team-a/web
@@ -234,7 +234,7 @@ class Limited(Part, frozen=True):
     until: float
 
 
-class Eviction(Part, frozen=True):
+class Eviction(DecisionPart, frozen=True):
     """Why nothing is evicted, and how near it would be if all units were gone that may be evicted."""
 
     because: Because
@@ -246,14 +246,14 @@ class Eviction(Part, frozen=True):
 # --- the whole -----------------------------------------------------------------------------------
 
 
-class Grown(Part, frozen=True):
+class Grown(DecisionPart, frozen=True):
     """An amount of a resource, in its unit."""
 
     has: int
     wants: int
 
 
-class Growth(Part, frozen=True):
+class Growth(DecisionPart, frozen=True):
     """What a resize is to add to a pod that runs, on the node where it is."""
 
     node: str
@@ -268,7 +268,7 @@ class Growth(Part, frozen=True):
         return ", ".join(f"{amount(name, one.wants)} {name}" for name, one in self.resources.items())
 
 
-class Decision(Part, frozen=True):
+class Decision(DecisionPart, frozen=True):
     id: str
     demand: Target
     priority: int

@@ -14,7 +14,7 @@ import msgspec
 from reprieve.model.effects import Target
 from reprieve.model.formatting import writable
 from reprieve.model.json import Json
-from reprieve.scheduler.decision import Decision, Part
+from reprieve.scheduler.decision import Decision, DecisionPart
 from reprieve.scheduler.older_decisions import V1ALPHA1, from_journal, from_v1alpha1
 
 API_VERSION = "reprieve.dev/v1alpha2"
@@ -44,7 +44,7 @@ def encoded(decision: Decision) -> bytes:
     return msgspec.json.encode(document_of(decision))
 
 
-def plain(part: Part) -> Json:
+def plain(part: DecisionPart) -> Json:
     """As JSON is read: with lists, and null where a number is infinite."""
     found: Json = msgspec.json.decode(msgspec.json.encode(part))
     return found
