@@ -15,9 +15,9 @@ from reprieve.model.effects import Target
 from reprieve.scheduler.decision import (
     Because,
     Decision,
+    DecisionPart,
     Exceeded,
     Miss,
-    DecisionPart,
     PlanQuality,
     Preemption,
     Spared,

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Event
 from reprieve.runtime.journal_lines import Asked, Recorded
-from reprieve.scheduler.decision import Decided, Decision, Outcome, DecisionPart
+from reprieve.scheduler.decision import Decided, Decision, DecisionPart, Outcome
 from reprieve.scheduler.decision_document import decoded
 from reprieve.scheduler.plan_records import (
     ChainContinued,
