@@ -225,7 +225,9 @@ def _decisions(world: World) -> None:
     for number in range(300, 316):
         key, priority, why = DEMANDS[number % len(DEMANDS)]
         demand = {"kind": "Pod", "key": f"{key}-{number % 7}", "priority": priority, "pods": 1}
-        world.decide(summary(number, demand=demand, victims=1 + number % 5, spared=number % 3, why=why))
+        why = f"the best of {2 + number % 7} placements by: {why}"
+        spared = {"spared": number % 3, "sparedPods": 4 * (number % 3)}
+        world.decide(summary(number, demand=demand, victims=1 + number % 5, why=why, **spared))
     refused = {"kind": "PodGroup", "key": "team-c/giant", "priority": 100, "pods": 64}
     world.decide(
         summary(
