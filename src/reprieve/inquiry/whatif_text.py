@@ -225,6 +225,8 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
             frozenset({1, 2}),
             max(0, len(near) - _MOST_ROWS),
         )
+    if report.room.units_spared > len(report.spared):
+        yield Sentence(f"In all, {report.room.spared_text} could have been evicted and are not.")
 
 
 def _afterwards(report: WhatIfReport) -> Iterator[Sentence]:

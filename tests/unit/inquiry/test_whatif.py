@@ -75,6 +75,17 @@ def test_the_counts_of_several_decisions_are_those_of_all(tmp_path: Path) -> Non
     assert room["quality"] is None
 
 
+def test_all_that_is_spared_is_counted_in_units_and_pods(tmp_path: Path) -> None:
+    full = [node("n1", cpu="44"), group("train", 4, level="low", whole=True)]
+    full += [pod(f"p{i}", cpu="1", on="n1", level="low") for i in range(40)]
+    full += [pod(f"t{i}", cpu="1", on="n1", level="low", group="train") for i in range(4)]
+    new = [pod("new", cpu="1", level="urgent")]
+    room = report(tmp_path, full, new)["preemption"]
+    assert (room["pods"], len(room["spared"]), room["unitsSpared"], room["podsSpared"]) == (1, 20, 40, 43)
+    said = ask(tmp_path, full, new).stdout
+    assert "In all, 40 units (43 pods) could have been evicted and are not.\n" in said
+
+
 def test_the_form_of_the_release_before(tmp_path: Path) -> None:
     full = [*NODES, pod("a", 8, on="n1", level="low"), pod("b", 8, on="n2")]
     new = [pod("new", 4, level="urgent")]
