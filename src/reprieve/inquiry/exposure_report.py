@@ -1,20 +1,19 @@
 """How does a report about exposure read: as tables, as names, and as JSON?"""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PreemptingClass
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
-from reprieve.model.formatting import clock_time, counted, listed
+from reprieve.model.formatting import clock_time, counted, listed, writable
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.workloads import shown_workload
 from reprieve.preemption.exposure import BudgetCharge, Protection
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import priority_text
-from reprieve.scheduler.decision_document import stamp
 
 API_VERSION = "reprieve.dev/v1alpha1"
-_PRECISION = "milliseconds"
 
 _SHOWN = 2  # classes and budgets in the cell of a pod
 _NONE = "-"
@@ -165,7 +164,7 @@ def exposure_json(report: ExposureReport, demand: Json | None = None) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "ExposureReport",
-        "at": stamp(report.at, _PRECISION),
+        "at": _stamp(report.at),
         "atPriority": report.at_priority,
         "runningPods": report.running,
         "staticPods": report.static,
@@ -189,21 +188,19 @@ def _pod_json(pod: ExposedPod) -> Json:
         "priorityClass": pod.priority_class or None,
         "unit": pod.unit,
         "unitPods": pod.unit_pods,
-        "preemptableFrom": [
-            {"at": stamp(level.since, _PRECISION), "priority": level.priority} for level in pod.levels
-        ],
+        "preemptableFrom": [{"at": _stamp(level.since), "priority": level.priority} for level in pod.levels],
         "preemptableBy": list(pod.preemptors),
         "protections": [_protection_json(one) for one in pod.protections],
         "budgets": [_budget_json(charge) for charge in pod.budgets],
         "heldByBudget": pod.held_by_budget,
-        "openFrom": None if pod.open_from is None else stamp(pod.open_from, _PRECISION),
+        "openFrom": None if pod.open_from is None else _stamp(pod.open_from),
     }
 
 
 def _protection_json(one: Protection) -> Json:
     return {
         "minimumPriority": one.minimum,
-        "until": None if one.until == NEVER else stamp(one.until, _PRECISION),
+        "until": None if one.until == NEVER else _stamp(one.until),
         "priorityClasses": list(one.by),
         "evictionLimitOf": one.limited or None,
     }
@@ -230,3 +227,8 @@ def _class_json(one: PreemptingClass) -> Json:
         "mayPreemptNow": one.now,
         "mayPreemptLater": one.later,
     }
+
+
+def _stamp(moment: float) -> str:
+    when = datetime.fromtimestamp(writable(moment), UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -62,7 +62,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         **written,
         "placements": placements_of(report.placements),
         "excludedLeftOut": len(report.excluded) - len(shown),
-        "retryAt": stamp(report.retry_at, "milliseconds") if report.retry_at is not None else None,
+        "retryAt": stamp(report.retry_at) if report.retry_at is not None else None,
         "policy": answer.policy,
         "partial": answer.snapshot.is_partial,
         "seen": seen_json(answer.snapshot),
@@ -82,5 +82,5 @@ def snapshot_json(snapshot: SnapshotFacts) -> Json:
         "resourceVersion": snapshot.resource_version,
         "nodes": snapshot.nodes,
         "pods": snapshot.pods,
-        "takenAt": stamp(snapshot.taken_at, "milliseconds"),
+        "takenAt": stamp(snapshot.taken_at),
     }

@@ -5,8 +5,10 @@ a reader does not know are left out, those that it misses have their defaults; d
 brought into this form (``older_decisions``).
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from math import floor
 from operator import itemgetter
 
 import msgspec
@@ -19,6 +21,9 @@ from reprieve.scheduler.older_decisions import V1ALPHA1, from_journal, from_v1al
 
 API_VERSION = "reprieve.dev/v1alpha2"
 KIND = "Decision"
+
+
+_FRACTION = re.compile(r"\.\d+")
 
 
 class UnreadableDecisionError(ValueError):
@@ -54,10 +59,12 @@ def placements_of(places: Iterable[tuple[Target, str]]) -> list[Json]:
     return [{"pod": msgspec.to_builtins(pod), "node": node} for pod, node in places]
 
 
-def stamp(moment: float, precision: str = "microseconds") -> str:
-    """Decisions follow each other fast."""
-    when = datetime.fromtimestamp(writable(moment), UTC)
-    return when.isoformat(timespec=precision).replace("+00:00", "Z")
+def stamp(moment: float) -> str:
+    """RFC 3339 with as many digits as are needed to read the same number again, at most nine."""
+    moment = writable(moment)
+    carry, nanoseconds = divmod(round((moment - floor(moment)) * 1e9), 10**9)
+    whole = datetime.fromtimestamp(floor(moment) + carry, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{nanoseconds:09}".rstrip("0").rstrip(".") + "Z"
 
 
 def _moments(document: Json) -> Iterator[tuple[Json, str]]:
@@ -115,4 +122,7 @@ def _read(document: Json) -> Decision:
 
 
 def moment_of(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
+    """A datetime would keep six digits, which are not enough."""
+    fraction = _FRACTION.search(text)
+    whole = datetime.fromisoformat(_FRACTION.sub("", text, count=1)).timestamp()
+    return whole + float(f"0{fraction[0]}") if fraction is not None else whole

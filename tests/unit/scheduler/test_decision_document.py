@@ -5,6 +5,8 @@ from collections.abc import Callable
 from math import inf
 
 import pytest
+from hypothesis import example, given
+from hypothesis.strategies import floats
 from msgspec.structs import replace
 
 from reprieve.model.json import Json
@@ -17,6 +19,8 @@ from reprieve.scheduler.decision_document import (
     decoded,
     document_of,
     encoded,
+    moment_of,
+    stamp,
 )
 from tests.unit.report import texts
 from tests.unit.report.test_decisions import choosing, disturbing_least, in_two_racks, preempting, refused
@@ -68,6 +72,22 @@ def test_what_was_not_measured_or_is_infinite_is_null() -> None:
     made = replace(made, preemption=replace(made.preemption, quality=quality))
     assert document_of(made)["preemption"]["quality"]["cost"] == {"HighestPriority": None, "LostWork": 0.5}
     assert decoded(encoded(made)) == made
+
+
+@given(floats(0.0, 4e9))
+@example(1767225614.8752542)
+@example(0.9999999999)
+def test_moments_are_read_as_they_were_written(moment: float) -> None:
+    assert moment_of(stamp(moment)) == pytest.approx(moment, abs=1e-9, rel=0)
+    if moment > 1e8:
+        assert moment_of(stamp(moment)) == moment, "so that what is read from a journal is what was live"
+
+
+def test_moments_have_no_more_digits_than_they_need() -> None:
+    texts = [stamp(moment) for moment in (0.0, 1.5, 1767225614.8752542, inf)]
+    assert texts[:2] == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:01.5Z"]
+    assert texts[2].startswith("2026-01-01T00:00:14.87525415")
+    assert texts[3].startswith("9999-12-31T")
 
 
 def test_fields_of_a_later_version_are_left_out() -> None:
