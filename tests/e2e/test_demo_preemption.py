@@ -128,7 +128,7 @@ def test_others_are_scheduled_while_a_victim_drains() -> None:
 
 def test_a_budget_sways_the_choice() -> None:
     first, _ = acts(shown("budgets"))
-    assert "node-2 won over 1 other plan by: fewest disruption budgets broken." in first
+    assert "node-2 is the best of 2 placements by: fewest disruption budgets broken." in first
     assert pods(first)["shop/report"] == "node-2"
 
 

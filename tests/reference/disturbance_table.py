@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-
 from reprieve.preemption.plan import Plan
 from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost

@@ -21,6 +21,7 @@ from reprieve.runtime.journal import Journal, JournalError, results
 from reprieve.runtime.journal_replay import Headless, Replayed, replay
 from reprieve.runtime.recent_decisions import RecentDecisions, remember
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision_document import UnreadableDecisionError
 
 JOURNAL = "journal"  # below the data directory of a cluster
 
@@ -49,7 +50,7 @@ def remembered(directory: Path | None, complain: Callable[[str], None]) -> Recen
         return kept
     try:
         remember(kept, results(directory))
-    except (JournalError, msgspec.MsgspecError) as error:
+    except (JournalError, UnreadableDecisionError) as error:
         complain(f"not all earlier decisions are shown: {error}")
     return kept
 

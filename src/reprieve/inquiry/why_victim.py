@@ -17,10 +17,9 @@ from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
-from reprieve.preemption.search import CLUSTER
-from reprieve.report.decisions import quality_sentences, shown, shown_unit
+from reprieve.report.decisions import choice_sentences, quality_sentences, shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
-from reprieve.scheduler.decision import Decision, Preemption, Victim, priority_text
+from reprieve.scheduler.decision import Decision, PlanQuality, Preemption, Victim, priority_text
 from reprieve.scheduler.targets import group_target, pod_target
 
 MARK, _BY_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
@@ -60,13 +59,19 @@ def _from_decision(subject: Target, kept: KeptDecision, victims: Sequence[Victim
     room = decision.preemption or Preemption()
     yield _said("Preemptor", "Preemptor", _preemptor(decision, first))
     yield _said("Reason", first.because.code, _reason(subject, victims))
-    yield _said("Rule", *_rule(room))
+    code, rule = _rule(room)
+    if rule:
+        yield _said("Rule", code, rule)
     if room.quality is not None:
-        code = "Proved" if room.quality.proved else "NotProved"
+        code = "Proved" if room.quality.proved else _proved_code(room.quality)
         yield _said("Disturbance", code, " ".join(quality_sentences(room.quality, room.onward)))
     if room.spared:
         yield _said("Spared", "Spared", _spared(room))
     yield _said("Budgets", *_budgets(room, victims))
+
+
+def _proved_code(quality: PlanQuality) -> str:
+    return "ProvedInPart" if quality.proved_through else "NotProved"
 
 
 def _said(topic: str, code: str, text: str) -> Statement:
@@ -94,16 +99,15 @@ def _reason(subject: Target, victims: Sequence[Victim]) -> str:
 
 
 def _rule(room: Preemption) -> tuple[str, str]:
-    others = counted(room.plans - 1, "other plan")
     ceiling = (
-        f" No pod or group above priority {room.ceiling} had to be considered."
+        f"No pod or group above priority {room.ceiling} had to be considered."
         if room.ceiling is not None
         else ""
     )
+    text = " ".join(filter(None, (*choice_sentences(room.domain, room), ceiling)))
     if room.decided_by is None:
-        where = "" if room.domain == CLUSTER else f", on {room.domain}"
-        return "OnlyPlan", f"There was only one plan{where}.{ceiling}"
-    text = f"{room.domain} was chosen over {others} by: {room.decided_by.text}.{ceiling}"
+        code = "NoOtherPossible" if room.exhaustive else "NoOtherCompared"
+        return code, text
     losers = [
         f"{loser.domain} would cost {counted(loser.pods, 'pod')}"
         + (f" of priority {loser.highest} or less" if loser.highest is not None else "")
@@ -119,7 +123,7 @@ def _spared(room: Preemption) -> str:
         for one in room.spared[:_SPARED_SHOWN]
     ]
     more = room.units_spared - len(units)
-    return "; ".join(units) + (f"; and {more} more." if more > 0 else ".")
+    return "; ".join(units) + (f"; and {more} more: {room.spared_text} in all." if more > 0 else ".")
 
 
 def _budgets(room: Preemption, victims: Sequence[Victim]) -> tuple[str, str]:

@@ -5,7 +5,8 @@ for others to find out.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reprieve.model.effects import Target
 from reprieve.placement.rejection_codes import Code, Reason
@@ -118,7 +119,9 @@ def _victim(victim: Victim, may_get: MayGet, *, shows_demand: bool) -> Victim:
     if not shows_demand:
         because = _about_claim(because)
     budgets = tuple(_budget(budget, may_get) for budget in victim.budgets)
-    return replace(victim, pod=_target(victim.pod, may_get), unit=unit, budgets=budgets, because=because)
+    pod = _target(victim.pod, may_get)
+    controller = victim.controller if pod.name else ""
+    return replace(victim, pod=pod, unit=unit, budgets=budgets, because=because, controller=controller)
 
 
 def _spared(spared: Spared, may_get: MayGet) -> Spared:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from msgspec import structs
+
 from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.placement.demand import Ask
@@ -103,7 +105,9 @@ def failed(state: State, requester: Requester, error: Exception, now: float) -> 
         else:
             effects.extend(state.reporter.waits(pod, "SchedulerError", text))
     decision = _decision(state, requester, Outcome.ERROR, now)
-    return Decided(replace(decision, eviction=Eviction(Because("SchedulerError", text))), tuple(effects))
+    return Decided(
+        structs.replace(decision, eviction=Eviction(Because("SchedulerError", text))), tuple(effects)
+    )
 
 
 # --- before it is looked at ----------------------------------------------------------------------
@@ -119,7 +123,7 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     state.queue.retry(requester.key, now)
     because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
-    decision = replace(decision, eviction=Eviction(because))
+    decision = structs.replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
     return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
@@ -254,7 +258,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if handover is not None and handover.is_open and still_feasible(context, handover):
         state.queue.wait(requester.key, helps, now)
         waits = _decision(state, requester, Outcome.WAITING, now)
-        return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
+        return Decided(structs.replace(waits, places=handover.places, preemption=handover.price), ())
     improving = state.improvements.of(requester.key)
     if improving is not None and improving.is_awaited(now):
         return _goes_on_improving(state, requester, improving, helps, now)
@@ -306,7 +310,7 @@ def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iter
 def _refused(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decision:
-    return replace(
+    return structs.replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
@@ -368,7 +372,7 @@ def _first_decision(
     """With the first plan, if there is one: a solver may find one where the search does not."""
     if weighed.plans:
         decision = _preempting(state, context, found, weighed, 0, now)
-        return replace(decision, outcome=Outcome.IMPROVING)
+        return structs.replace(decision, outcome=Outcome.IMPROVING)
     return _decision(state, context.requester, Outcome.IMPROVING, now)
 
 
@@ -400,10 +404,11 @@ def _goes_on_improving(
     state.queue.wait(requester.key, helps, now)
     state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(now), now)
     decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
-    decision = replace(decision, preemption=improving.price, unproved=improving.unproved)
+    decision = structs.replace(decision, preemption=improving.price, unproved=improving.unproved)
     told: tuple[Effect, ...] = ()
     if improving.is_long(now) and isinstance(requester, WaitingGroup):
-        told = tuple(state.report_improving(requester, improving_text(replace(decision, id=improving.id))))
+        text = improving_text(structs.replace(decision, id=improving.id))
+        told = tuple(state.report_improving(requester, text))
     return Decided(decision, told)
 
 
@@ -427,9 +432,10 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     if weighed.question is not None:
         price = preemption_of(weighed.plans, weighed.question, anyway, now)
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
-    return replace(
+    chosen = {node for _, node in plan.places}
+    return structs.replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
-        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes, chosen)),
         preemption=price,
         unproved=None if _is_proved(plan) else unproved_by(context.demand.effort),
     )

@@ -12,6 +12,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from msgspec import structs
+
 from reprieve.model.changes import Change
 from reprieve.model.groups import group_key
 from reprieve.model.shape import CompiledPod
@@ -57,14 +59,15 @@ class RememberedRefusal:
         if eviction is not None and eviction.at_best is not None:
             old, new = eviction.at_best.pod, pods[eviction.at_best.pod]
             text = naming_another_pod(eviction.because.text, old, new)
-            best = replace(eviction.at_best, pod=new)
-            eviction = replace(eviction, because=replace(eviction.because, text=text), at_best=best)
+            best = structs.replace(eviction.at_best, pod=new)
+            because = structs.replace(eviction.because, text=text)
+            eviction = structs.replace(eviction, because=because, at_best=best)
         miss = self.decision.miss
-        return replace(
+        return structs.replace(
             self.decision,
             id=decision_id,
             demand=requester.target,
-            miss=replace(miss, pod=pods[miss.pod]) if miss is not None else None,
+            miss=structs.replace(miss, pod=pods[miss.pod]) if miss is not None else None,
             eviction=eviction,
             at=now,
         )

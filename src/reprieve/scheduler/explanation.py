@@ -24,7 +24,7 @@ from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import CLUSTER, measured
-from reprieve.preemption.units import Unit, UnitKind, with_any
+from reprieve.preemption.units import Unit, UnitKind, pods_in, with_any
 from reprieve.scheduler.decision import (
     MOST_PLANS,
     MOST_PROTECTED,
@@ -39,8 +39,10 @@ from reprieve.scheduler.decision import (
     Preemption,
     Spared,
     Victim,
+    VictimsOnward,
     by_node,
     findings_of,
+    quality_of,
     short_text,
 )
 from reprieve.scheduler.member_explanation import SparedMembers
@@ -61,24 +63,43 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         quality = measured(question, plan, now)
     victims = _Victims(plan, question)
     criteria = [decided_by(plan.cost, other.cost) for other in plans[1 : MOST_PLANS + 1]]
-    protected, units_protected = protected_beside(plan, question, now)
+    protected = protected_beside(plan, question, now)
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
         pods=pods_disturbed(plan.victims),
-        spared=tuple(_spared(plan, question, victims, protected)),
-        units_spared=len(plan.spared) + units_protected,
+        spared=tuple(_spared(plan, question, victims, protected.listed)),
+        units_spared=len(plan.spared) + protected.units,
+        pods_spared=pods_in(plan.spared) + protected.pods,
         exceeded=victims.exceeded,
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
+        exhaustive=_has_one_place(plan, question),
         decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
-        giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
-        quality=quality,
-        onward=onward(question, plan),
+        victim_nodes=by_node(node for _, node in victim_nodes(plan, question.view)),
+        quality=quality_of(quality),
+        onward=_onward(question, plan),
     )
+
+
+def _onward(question: Question, plan: Plan) -> VictimsOnward:
+    found = onward(question, plan)
+    return VictimsOnward(found.fit, found.preempt, found.nowhere)
+
+
+def _has_one_place(plan: Plan, question: Question) -> bool:
+    """Whether the demand can be on one node only, whatever is evicted: then no placement can be missed."""
+    if len(plan.pods) != len(question.demand.pods):
+        return False  # several searches made it
+    nodes = np.ones(len(question.view.nodes), np.bool_)
+    if question.demand.allowed is not None:
+        nodes &= question.demand.allowed
+    if len(question.demand.pods) == 1:
+        nodes &= question.found.curable()  # no eviction makes it feasible elsewhere
+    return int(nodes.sum()) == 1
 
 
 def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
@@ -92,7 +113,8 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
     cost = pods_disturbed(plan.victims), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
-    return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
+    quality = quality_of(plan.quality) if plan.quality is not None else None
+    return Loser(plan.domain, *cost, lost_by, units, quality, len(plan.victims))
 
 
 class _Victims:

@@ -1,6 +1,7 @@
 """Which pods could make room but for what protects them? Rows become names and words. Decides nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -50,16 +51,25 @@ def _phrases(told: Iterable[Told]) -> Iterator[str]:
             yield from (one.text for one in alike)
 
 
-def protected_beside(plan: Plan, question: Question, now: float) -> tuple[list[Spared], int]:
-    """The most important units that rules protect where a plan makes room, and how many there are."""
+@dataclass(frozen=True, slots=True)
+class ProtectedBeside:
+    """Units that rules protect where a plan makes room: the most important, and how many there are."""
+
+    listed: Sequence[Spared] = ()
+    units: int = 0
+    pods: int = 0
+
+
+def protected_beside(plan: Plan, question: Question, now: float) -> ProtectedBeside:
     view, priority, units = question.view, question.demand.priority, question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now)
     held = verdict.held(now)
     if not held.any():
-        return [], 0
+        return ProtectedBeside()
     numbers = np.flatnonzero(held & units.with_any(on_nodes(view, [node for _, node in plan.places])))
     listed = units.listed(units.in_order(numbers)[:MOST_SPARED])
-    return [_spared(unit, verdict, priority, now) for unit in listed], len(numbers)
+    told = [_spared(unit, verdict, priority, now) for unit in listed]
+    return ProtectedBeside(told, len(numbers), int(units.size[numbers].sum()))
 
 
 def _spared(unit: Unit, verdict: Verdict, priority: int, now: float) -> Spared:

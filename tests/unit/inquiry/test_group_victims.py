@@ -18,8 +18,8 @@ from reprieve.inquiry.why import Evidence, WhyReport
 from reprieve.inquiry.why_answers import why_object
 from reprieve.model.disruption_costs import DISRUPTION_COST
 from reprieve.preemption.preemption_priority import ANNOTATION
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
+from reprieve.scheduler.decision_document import decision_of, document_of
 from tests.scenarios.making import world_objects
 from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.inquiry.asking_why import NOW, cluster_of
@@ -94,8 +94,8 @@ def test_a_decision_shows_both_priorities_and_is_read_as_written() -> None:
     assert decision.preemption is not None
     (victim,) = decision.preemption.victims
     assert (victim.priority, victim.own_priority) == (50, 5)
-    document = json.loads(json.dumps(decision_json(decision)))
-    assert document["victims"][0]["schedulingPriority"] == 5
+    document = json.loads(json.dumps(document_of(decision)))
+    assert document["preemption"]["victims"][0]["ownPriority"] == 5
     again = decision_of(document)
     assert [line.text for line in decision_lines(again)] == [line.text for line in decision_lines(decision)]
     assert any("50 (own 5)" in line.text for line in decision_lines(again))

@@ -178,7 +178,7 @@ def test_a_gang_that_lost_a_pod_it_needs() -> None:
 def test_an_eviction_in_vain_is_told() -> None:
     kept = decided(FULL, "new")
     assert kept.plan is not None
-    plan = replace(kept.plan, end=EndReason.PLACED_ELSEWHERE, used=(), wasted=kept.plan.used)
+    plan = msgspec.structs.replace(kept.plan, end=EndReason.PLACED_ELSEWHERE, used=(), wasted=kept.plan.used)
     report = why("pod/web-7d-abcde", after_preemption("web-7d-abcde"), [replace(kept, plan=plan)])
     text = "In vain: the preemptor did not use the room (the plan ended with PlacedElsewhere)."
     assert text in [statement.text for statement in report.statements]

@@ -1,6 +1,5 @@
 """Which evictions count, what their events say, and how chains of evictions are reported."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,11 +15,11 @@ from reprieve.preemption.policy import RULES
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.within_limit import WithinLimit
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import without_hidden_names
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome, ProtectedBy
+from reprieve.scheduler.decision_document import decision_of, document_of
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.plan_records import ChainContinued
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -162,14 +161,14 @@ def test_a_demand_is_told_the_workload_and_the_moment() -> None:
 
 def test_programs_read_it_and_read_it_again() -> None:
     decision = last(twice().show(a_pod("new", cpu="4", priority=9)))
-    document = decision_json(decision)
+    document = document_of(decision)
     assert document["eviction"]["protected"] == [
         {
             "code": "EvictionLimit",
             "by": ["Deployment/default/web"],
             "pods": 1,
             "which": "of a workload that was evicted 2 times within 10 min (evictionLimit)",
-            "firstAt": "1970-01-01T00:10:00.000Z",
+            "first": "1970-01-01T00:10:00Z",
             "ends": "the protection of Deployment default/web by evictionLimit",
         }
     ]
@@ -182,7 +181,7 @@ def test_a_reader_without_rights_reads_no_name() -> None:
     for shown in (
         without_hidden_names(decision, lambda kind, namespace: False),
         without_hidden_names(
-            replace(decision, demand=of_another_kind(decision)), lambda kind, _: kind == "X"
+            msgspec.structs.replace(decision, demand=of_another_kind(decision)), lambda kind, _: kind == "X"
         ),
     ):
         assert shown.eviction is not None

@@ -39,7 +39,7 @@ def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
     (victim,) = made.victims
     assert (victim.pod.name, victim.node, victim.unit) == ("old", "n1", "Pod/default/old")
     assert (victim.because.code, victim.because.text) == ("RoomNeeded", "n1 is short of cpu by 1")
-    assert made.giving_way == (("n1", 1),)
+    assert made.victim_nodes == {"n1": 1}
 
 
 def test_a_pod_that_holds_a_port_is_told_that() -> None:

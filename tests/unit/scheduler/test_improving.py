@@ -15,11 +15,11 @@ from reprieve.preemption.criteria import PODS_STOPPED
 from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
-from reprieve.preemption.plan import Plan, Quality
+from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.decision import Outcome, PlanQuality
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.validation import BrokenRuleError
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
@@ -67,7 +67,7 @@ def outcomes(cluster: Served) -> list[Outcome]:
     return [decision.outcome for decision in cluster.stage.decisions]
 
 
-def quality(cluster: Served) -> Quality:
+def quality(cluster: Served) -> PlanQuality:
     room = cluster.stage.decisions[-1].preemption
     assert room is not None and room.quality is not None
     return room.quality
@@ -394,12 +394,12 @@ def test_work_that_is_lost_meanwhile_is_no_reason_to_search_again(
         group, metadata=msgspec.structs.replace(group.metadata, annotations=saved)
     )
     cluster = served(*world(), published, *gang(), settings=Settings(policies={SCHEDULER_NAME: POLICY}))
-    before = dict(quality(cluster).cost)["LostWork"]
+    before = quality(cluster).cost["LostWork"] or 0
     if answered:
         cluster.stage.now += PATIENCE / 2
         cluster.stage.improve()
     else:
         cluster.stage.after(PATIENCE)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST if answered else FIRST)
-    assert dict(quality(cluster).cost)["LostWork"] > before
+    assert (quality(cluster).cost["LostWork"] or 0) > before
     assert len(searches) == 1

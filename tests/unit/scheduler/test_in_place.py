@@ -10,6 +10,7 @@ from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Probl
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Grown
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.handover import MARK, MARK_REASON
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -191,7 +192,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     on = waiting()
     decision = on.decisions[0]
     assert decision.growth is not None
-    assert (decision.growth.node, decision.growth.resources) == ("n1", (("cpu", 2000, 3000),))
+    assert (decision.growth.node, decision.growth.resources) == ("n1", {"cpu": Grown(2000, 3000)})
     assert decision.considered == 1
     assert decision.text == (
         "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "

@@ -16,7 +16,7 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
-from reprieve.scheduler.decision import MOST_BESIDE, Finding, Growth
+from reprieve.scheduler.decision import MOST_BESIDE, Finding, Grown, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
@@ -57,8 +57,8 @@ class WaitingResize:
     def growth(self) -> Growth:
         """What the pod is to have more of than it has."""
         weight = self.pod.weight
-        amounts = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
-        more = tuple(one for one in amounts if one[2] > one[1])
+        amounts = ((name, Grown(weight.held.get(name, 0), wants)) for name, wants in weight.charged.items())
+        more = {name: one for name, one in sorted(amounts) if one.wants > one.has}
         return Growth(self.node, more, self.beside[:MOST_BESIDE], len(self.beside))
 
     def helped_by(self, _: Collection[Code]) -> frozenset[Change]:
