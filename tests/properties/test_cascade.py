@@ -13,8 +13,8 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable, survey
 from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
 from reprieve.preemption.question import Question
-from reprieve.preemption.units import Unit, Units, pods_and_groups
 from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.units import Unit, Units, pods_and_groups
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand

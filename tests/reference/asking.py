@@ -11,11 +11,11 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement, pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption import searches
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import Policy
-from reprieve.preemption import searches
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.resize import DeferredResizes

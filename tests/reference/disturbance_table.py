@@ -12,14 +12,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-
 from reprieve.preemption.plan import Plan
 from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost
 from tests.reference.observed_cases import read_case
 from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
 
-Costs = dict[str, list[tuple[int, ...]]]
+Costs = dict[str, list[tuple[float, ...]]]
 
 
 def costs(paths: Sequence[Path], order: tuple[str, ...]) -> tuple[Costs, int]:

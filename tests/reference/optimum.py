@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-
 from reprieve.preemption import searches
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import pods_disturbed

@@ -1,6 +1,5 @@
 """The policies that tests compare, and plans by the default order of criteria."""
 
-
 from reprieve.assembly.scheduler_settings import policy_of
 from reprieve.preemption.plan import Plan
 from tests.unit.config import with_args

@@ -21,6 +21,7 @@ from reprieve.preemption.criteria import (
     PODS_STOPPED,
     Combined,
     Cost,
+    Criterion,
     decided_by,
     sparing_other_gangs,
 )
@@ -105,12 +106,14 @@ def test_no_victims_cost_nothing() -> None:
 def test_later_criteria_are_not_worked_out_where_an_earlier_one_decides() -> None:
     asked: list[str] = []
 
-    def value(criterion: object, of: int) -> float:
-        asked.append(getattr(criterion, "name", ""))
-        return of
+    def costing(value: float) -> Cost:
+        def of(criterion: Criterion) -> float:
+            asked.append(criterion.name)
+            return value
 
-    order = (PODS_STOPPED, HIGHEST_PRIORITY)
-    one, two = (Cost(order, lambda criterion, of=of: value(criterion, of)) for of in (1, 2))
+        return Cost((PODS_STOPPED, HIGHEST_PRIORITY), of)
+
+    one, two = costing(1), costing(2)
     assert one < two
     assert not two < one
     assert asked == ["PodsStopped", "PodsStopped"]

@@ -12,8 +12,8 @@ from reprieve.placement.place import Unplaceable
 from reprieve.preemption import reprieve, search
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
-from reprieve.preemption.units import Unit, Units
 from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.units import Unit, Units
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
 
