@@ -176,8 +176,8 @@ def assert_same_answer(question: Question | None) -> None:
         return
     quick, plain = (candidates(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
     assert best_of(question, quick) == best_of(question, plain)
-    quick, plain = (best_plan(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
-    assert _unproved(quick) == _unproved(plain)
+    one, other = (best_plan(replace(question, shortcuts=taken), now=0) for taken in (EAGER, NONE))
+    assert _unproved(one) == _unproved(other)
 
 
 def _unproved(found: Plan | NoPlan) -> Plan | NoPlan:

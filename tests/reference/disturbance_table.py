@@ -18,7 +18,7 @@ from tests.reference.exact_disturbance import cost_of, least_cost
 from tests.reference.observed_cases import read_case
 from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
 
-Costs = dict[str, list[tuple[int, ...]]]
+Costs = dict[str, list[tuple[float, ...]]]
 
 
 def costs(paths: Sequence[Path], order: tuple[str, ...]) -> tuple[Costs, int]:
