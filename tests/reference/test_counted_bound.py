@@ -38,8 +38,8 @@ def bound_and_least(seed: int, order: tuple[str, ...]) -> tuple[tuple[float, ...
     question = Question(demand, view, found.survey, by(order))
     takeable = takeable_of(question)
     reach = reach_of(question, takeable, np.ones(len(view.nodes), np.bool_), math.inf)
-    needs = view.pods.requests[reach.resource_rows][:, list(demand.pods)].min(axis=1)
-    counted = CountedBound(takeable, reach, needs, len(demand.pods), room.needed)
+    requests = view.pods.requests[reach.resource_rows][:, list(demand.pods)]
+    counted = CountedBound(takeable, reach, requests, room.needed)
     return tuple(map(finite, counted.below(question.criteria, least))), least
 
 

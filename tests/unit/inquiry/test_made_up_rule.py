@@ -1,6 +1,7 @@
 """A made-up rule of eligibility: with one function and one line, all that tells of rules tells of it."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from reprieve.model.changes import Change
 from reprieve.page.sources import WhyQuestion
 from reprieve.placement.demand import Demand
 from reprieve.preemption.eligibility import Verdict, protecting
-from reprieve.preemption.policy import RULES, Policy
+from reprieve.preemption.policy import RULES
 from reprieve.preemption.protection import NOT_PROTECTED, Advice, ProtectedPods, Protection
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Units
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import without_hidden_names
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.decision_document import decision_of, document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.scenarios.making import moment
 from tests.scenarios.reading import ClassLine, PodLine, WorldLine
@@ -87,7 +89,7 @@ def test_a_refusal_has_its_words() -> None:
     lines = texts(decision_lines(decision))
     assert f"  Preemption cannot help: {SENTENCE}." in lines
     assert any(line.startswith("  The performance of hamlet ends at") for line in lines)
-    assert decision_json(decision)["eviction"]["protected"] == [
+    assert document_of(decision)["eviction"]["protected"] == [
         {
             "code": "OnStage",
             "by": ["hamlet"],
@@ -97,7 +99,7 @@ def test_a_refusal_has_its_words() -> None:
             "ends": "the performance of hamlet",
         }
     ]
-    assert decision_of(decision_json(decision)).eviction == decision.eviction
+    assert decision_of(document_of(decision)).eviction == decision.eviction
     assert without_hidden_names(decision, lambda *_: False).retry_at == CURTAIN
 
 
@@ -171,7 +173,7 @@ def replace_pods(world: WorldLine, **pods: PodLine) -> WorldLine:
 
 def test_exposure_says_until_when_and_from_which_priority_on() -> None:
     view = running_view(cluster_of(a_world()).seen)
-    report = exposure_report(view, Policy(rules=(*RULES, on_stage)), NOW)
+    report = exposure_report(view, replace(REPRIEVE, rules=(*RULES, on_stage)), NOW)
     (actor,) = report.pods
     assert [(level.since, level.priority) for level in actor.levels] == [(NOW, AUDIENCE), (CURTAIN, 1)]
     assert actor.preemptors == ("audience",)
@@ -215,7 +217,7 @@ def test_commands_ask_with_the_rule_as_registered() -> None:
 
 def last_of(*changes: Any, after: float = 0.0) -> Decision:
     rules = (*RULES, on_stage)
-    settings = Settings(policies={SCHEDULER_NAME: Policy(rules=rules)})
+    settings = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, rules=rules)})
     actor = a_pod("hamlet", cpu="4", on="n1", labels={"play": "hamlet"})
     cluster = served(a_node(), actor, a_pod("etl", cpu="4", priority=9), settings=settings)
     first: Decision = cluster.stage.decisions[-1]

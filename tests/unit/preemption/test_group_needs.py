@@ -13,7 +13,7 @@ TREE = GroupNeeds(
     running=(2, 3, 0, 4, 0),
     slack=(1, 1, 1, 1, 0),
     parent=(LEFT, LEFT, ROOT, ROOT, NOWHERE),
-    is_whole=(False,) * 5,
+    ends=(True,) * 5,
 )
 
 
@@ -41,7 +41,7 @@ def test_the_root_stops_the_pods_of_all_leaves_once() -> None:
 
 
 def test_a_leaf_that_goes_whole_is_counted_as_a_unit() -> None:
-    needs = GroupNeeds(TREE.of_pod, TREE.running, (1, 1, 1, 0, 0), TREE.parent, (*(False,) * 3, True, False))
+    needs = GroupNeeds(TREE.of_pod, TREE.running, (1, 1, 1, 0, 0), TREE.parent, (*(True,) * 3, False, True))
     assert stopped(needs, {RIGHT: 4}) == ([RIGHT, ROOT], 2 + 3, 1)
 
 
@@ -52,7 +52,7 @@ def test_the_trees_around_some_leaves_are_the_same_by_other_numbers() -> None:
         running=(2, *TREE.running),
         slack=(0, *TREE.slack),
         parent=(NOWHERE, *(p + 1 if p != NOWHERE else p for p in TREE.parent)),
-        is_whole=(False, *TREE.is_whole),
+        ends=(True, *TREE.ends),
     )
     tree, number = needs.around([A + 1])
     assert (tree.running, tree.slack, tree.parent) == (TREE.running, TREE.slack, TREE.parent)

@@ -1,6 +1,8 @@
 """Decisions about pods that want more where they run, as people read them and as programs do."""
 
-from msgspec.structs import replace
+from dataclasses import replace
+
+from msgspec import structs
 
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
@@ -63,9 +65,9 @@ def test_a_resize_that_cannot_preempt() -> None:
 def test_members_that_were_decided_in_one_go_are_named_to_those_that_may_read_them() -> None:
     found = decision()
     assert found.growth is not None
-    few = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=2))
+    few = structs.replace(found, growth=structs.replace(found.growth, beside=("t-1", "t-2"), others=2))
     assert texts(decision_lines(few))[-1] == "  Decided in one go with 2 other members of its gang: t-1, t-2."
-    many = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=30))
+    many = structs.replace(found, growth=structs.replace(found.growth, beside=("t-1", "t-2"), others=30))
     assert texts(decision_lines(many))[-1] == "  Decided in one go with 30 other members of its gang."
     assert decision_of(document_of(few)).growth == few.growth
     hidden = without_hidden_names(few, lambda kind, namespace: False).growth

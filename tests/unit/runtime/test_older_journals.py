@@ -11,8 +11,8 @@ from reprieve.inquiry.decision_list import kept_document, list_document, read_de
 from reprieve.model.json import Json
 from reprieve.page.journal_fold import fold_entry
 from reprieve.page.picture import Picture
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.report.decisions import decision_lines
 from reprieve.runtime.journal import entries, results
 from reprieve.runtime.journal_replay import Replayed, replay

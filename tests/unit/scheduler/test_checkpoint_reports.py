@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.preemption.criteria import PODS
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings

@@ -1,5 +1,6 @@
 """Which evictions count, what their events say, and how chains of evictions are reported."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 

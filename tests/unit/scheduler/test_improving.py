@@ -5,6 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Improvement, PlanImproved
 from reprieve.model.objects import KubernetesObject, Pod
@@ -13,7 +14,6 @@ from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.criteria import PODS_STOPPED
 from reprieve.preemption.domain_plan import Planning
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Policy

@@ -5,10 +5,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Bind
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.model.objects import Pod, PodGroup, PriorityClass
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler import tombstones
 from reprieve.scheduler.core import Scheduler

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT, lost_work
+from reprieve.preemption.least_disturbance.lost_work import lost_work
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.preemption.units import pods_and_groups
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
