@@ -551,7 +551,7 @@ MUTATIONS = (
     Mutation(
         "patience that never ends",
         "scheduler/deciding.py",
-        "    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)\n",
+        "    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), decision.at)\n",
         "",
         IMPROVING,
     ),

@@ -17,7 +17,7 @@ from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Combined, Cost, Criterion
 from reprieve.preemption.node_bounds import closely_bounded
 from reprieve.preemption.node_ground import Ground
-from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
+from reprieve.preemption.node_pruning import NodeSearch, in_order, lower_bounds
 from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.units import Unit
 
@@ -29,7 +29,7 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     """With a better plan in front, if there is one, and what is known of the best."""
     question = nodes.question
     best = plans[0] if plans else None
-    share = question.demand.effort.share()
+    before, share = question.demand.effort.spent, question.demand.effort.share()
     least: Sequence[float] = ()
     for place, bound in _may_be_better(nodes, best):
         if best is not None and not best.cost.is_above(bound):
@@ -47,9 +47,8 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     proved = is_exact and not least
     bound = tuple(best.cost) if proved else tuple(least) if is_exact else ()
     names = (criterion.name for criterion in question.criteria)
-    quality = Quality(
-        best.cost.named(), tuple(zip(names, bound, strict=False)), proved, question.demand.effort.spent
-    )
+    spent = question.demand.effort.spent - before
+    quality = Quality(best.cost.named(), tuple(zip(names, bound, strict=False)), proved, spent)
     return [replace(best, quality=quality), *others]
 
 
@@ -60,7 +59,7 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
     places = np.arange(len(ground.tenants.nodes))
     if cost is not None:
         places = places[_below(rough, cost)]
-    places = places[np.lexsort([bound[places] for bound in reversed(rough)])]
+    places = places[in_order(places, [bound[places] for bound in rough])]
     for first in range(0, len(places), _AT_A_TIME):
         some = np.sort(places[first : first + _AT_A_TIME])
         part = closely_bounded(ground.on(mask_of(some, len(ground.tenants.nodes))))
@@ -68,7 +67,7 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
         open_ones = np.flatnonzero(_below(bounds, cost)) if cost is not None else np.arange(len(some))
         if strict:
             open_ones = open_ones[part.fewest[open_ones] <= part.within_budgets[open_ones]]
-        for place in open_ones[np.lexsort([bound[open_ones] for bound in reversed(bounds)])].tolist():
+        for place in open_ones[in_order(open_ones, [bound[open_ones] for bound in bounds])].tolist():
             yield int(some[place]), [bound[place].item() for bound in bounds]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import compress
+from itertools import compress, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,8 @@ class Outlook:
             if not len(part.nodes):
                 continue
             bounds = lower_bounds([self.clear.candidates(part, exactly=True)], order)
+            if not bounds:
+                return found
             costs = zip(*(bound.tolist() for bound in bounds), strict=True)
             nodes = self.tenants.nodes[part.nodes].tolist()
             found.update({(row, turn): cost for row, cost in zip(nodes, costs, strict=True)})
@@ -119,7 +121,7 @@ class NodeSearch:
             yield None, None
             return
         bounds, names = self.rough_bounds, question.view.nodes.names
-        order = _in_order(question.view.nodes.rank[rows], bounds)
+        order = in_order(question.view.nodes.rank[rows], bounds)
         if question.policy.breaks_no_budget:
             order = order[fewest_budgets_broken(self.rough)[order] == 0]
         first, size = 0, max(1, most // 8)
@@ -132,7 +134,7 @@ class NodeSearch:
             first = last
 
 
-def _in_order(rank: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
+def in_order(rank: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
     """By the bounds, and then by name. Where all are equal, nothing is sorted."""
     differing = [bound for bound in bounds if len(bound) and (bound != bound[0]).any()]
     return np.lexsort((rank, *reversed(differing)))
@@ -154,7 +156,7 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
     if not parts:
         return
     rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, order_of)
-    order = _in_order(nodes.rank[rows], bounds)
+    order = in_order(nodes.rank[rows], bounds)
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
@@ -174,7 +176,8 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
         last = first + _AT_A_TIME
         part = order[first:last]
         costs = seen.costs(rows[part[part < exact]], order_of)
-        bounded = zip(*(bound[part].tolist() for bound in bounds), strict=True)
+        columns = [bound[part].tolist() for bound in bounds]
+        bounded = zip(*columns, strict=True) if columns else repeat((), len(part))
         numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
         for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
             at, place = places[first + turn], first + turn

@@ -164,7 +164,9 @@ class _Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 def message_of(request: ImprovePlan) -> bytes:
-    return msgspec.msgpack.encode(_Message(request.tasks, request.effort, request.shared, request.patience))
+    return msgspec.msgpack.encode(
+        _Message(request.tasks, request.effort, request.shared, float(request.patience))
+    )
 
 
 _MESSAGE = msgspec.msgpack.Decoder(_Message)
