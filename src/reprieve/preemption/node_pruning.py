@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import compress
+from itertools import compress, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -174,9 +174,10 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
         last = first + _AT_A_TIME
         part = order[first:last]
         costs = seen.costs(rows[part[part < exact]], order_of)
-        bounded = zip(*(bound[part].tolist() for bound in bounds), strict=True)
+        # Nothing is known where the first criterion has no bound.
+        bounded = zip(*(bound[part].tolist() for bound in bounds), strict=True) if bounds else repeat(UNKNOWN)
         numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
-        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
+        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=False)):
             at, place = places[first + turn], first + turn
             if costs:
                 at_least = costs.get((row, _turn_of(at, parts)), at_least)  # noqa: PLW2901
