@@ -20,6 +20,7 @@ from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.criteria import AS_UPSTREAM, CRITERIA, DISTURBANCE, Criterion
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import Accounting, DeferredResizes
@@ -172,8 +173,10 @@ class KubeletResizes:
     def forbidden(self, pod: Pod, node: Node) -> str:
         return self.because
 
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        return _FOR_THE_KUBELET.demand(view, row, now)
+    def demand(
+        self, view: Snapshot, row: int, now: float, profile: Profile = DEFAULT_PROFILE
+    ) -> tuple[Demand, Snapshot]:
+        return _FOR_THE_KUBELET.demand(view, row, now, profile)
 
 
 def _with_resizes(settings: Settings) -> Settings:

@@ -92,7 +92,8 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
         disturbance=tuple(CRITERIA[name] for name in args.disturbance),
         placements_tried=args.placements_tried,
         lost_work_cap=args.lost_work_cap,
-        patience=args.planning_patience if search.may_be_improved else None,
+        # A plain float: it is sent to the solver process, and ``Seconds`` cannot be encoded.
+        patience=float(args.planning_patience) if search.may_be_improved else None,
         resizes=_resizes_of(args) if resizes else None,
     )
 

@@ -17,7 +17,7 @@ from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Combined, Cost, Criterion
 from reprieve.preemption.node_bounds import closely_bounded
 from reprieve.preemption.node_ground import Ground
-from reprieve.preemption.node_pruning import NodeSearch, in_order, lower_bounds
+from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
 from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.units import Unit
 
@@ -58,22 +58,28 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
     rough, cost = nodes.rough_bounds, best.cost if best is not None else None
     places = np.arange(len(ground.tenants.nodes))
     if cost is not None:
-        places = places[_below(rough, cost)]
-    places = places[in_order(places, [bound[places] for bound in rough])]
+        places = places[_below(rough, cost, len(places))]
+    places = _lowest_first(places, rough)
     for first in range(0, len(places), _AT_A_TIME):
         some = np.sort(places[first : first + _AT_A_TIME])
         part = closely_bounded(ground.on(mask_of(some, len(ground.tenants.nodes))))
         bounds = lower_bounds([part], order)
-        open_ones = np.flatnonzero(_below(bounds, cost)) if cost is not None else np.arange(len(some))
+        open_ones = np.arange(len(some))
+        if cost is not None:
+            open_ones = open_ones[_below(bounds, cost, len(some))]
         if strict:
             open_ones = open_ones[part.fewest[open_ones] <= part.within_budgets[open_ones]]
-        for place in open_ones[in_order(open_ones, [bound[open_ones] for bound in bounds])].tolist():
+        for place in _lowest_first(open_ones, bounds).tolist():
             yield int(some[place]), [bound[place].item() for bound in bounds]
 
 
-def _below(bounds: Sequence[Ints | Floats], cost: Cost) -> Mask:
+def _lowest_first(places: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
+    """As they are if the first criterion has no bound."""
+    return places[np.lexsort([bound[places] for bound in reversed(bounds)])] if bounds else places
+
+
+def _below(bounds: Sequence[Ints | Floats], cost: Cost, size: int) -> Mask:
     """[node] whether the bound leaves room for a plan that costs less."""
-    size = len(bounds[0]) if bounds else 0
     below, ties = np.zeros(size, np.bool_), np.ones(size, np.bool_)
     for place, bound in enumerate(bounds):
         if not ties.any():

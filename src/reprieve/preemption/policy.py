@@ -10,6 +10,7 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Placement, best
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.criteria import DISTURBANCE, Criterion
 from reprieve.preemption.eligibility import TIMELESS, Rule
@@ -40,7 +41,9 @@ class Resizes(Protocol):
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for it; empty if pods may."""
 
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(
+        self, view: Snapshot, row: int, now: float, profile: Profile = DEFAULT_PROFILE
+    ) -> tuple[Demand, Snapshot]:
         """The demand of a pod, and the cluster as that demand sees it: without the pod itself."""
 
 

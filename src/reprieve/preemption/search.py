@@ -15,6 +15,7 @@ import numpy as np
 from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
+from reprieve.placement.constraints.resources import resources
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, Joint, as_upstream, shares_of
 from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED, Cost
@@ -101,7 +102,7 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
             break  # before the next is sought: it costs no less than this one
     refined = question.policy.search.refined
     plans = found.plans
-    if refined is not None and len(question.demand.pods) == 1 and counts_room(question.demand):
+    if refined is not None and len(question.demand.pods) == 1 and resources in question.demand.constraints:
         plans = refined(nodes, plans)
     return exchanged(question, takeable, plans) if plans else plans
 

@@ -11,13 +11,12 @@ from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
 from reprieve.preemption.criteria import PODS
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
+from reprieve.preemption.policy import Policy, Search
+from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 
-LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE)
 STARTED = "1970-01-01T00:01:00Z"
 
 
@@ -36,7 +35,7 @@ def a_group(value: str) -> PodGroup:
     return msgspec.convert(document, PodGroup)
 
 
-def a_cluster(*things: Pod | PodGroup, policy: Policy = LEAST) -> Served:
+def a_cluster(*things: Pod | PodGroup, policy: Policy = REPRIEVE) -> Served:
     """At a time of 100 seconds."""
     cluster = served(a_node(), settings=Settings(policies={SCHEDULER_NAME: policy}))
     cluster.stage.now = 100.0
@@ -90,6 +89,7 @@ def named(pod: Pod) -> Any:
     return msgspec.structs.replace(pod.metadata, uid="uid-again")
 
 
-@pytest.mark.parametrize("policy", [REPRIEVE, replace(REPRIEVE, disturbance=(PODS,), search=LEAST.search)])
-def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
+@pytest.mark.parametrize("search", [PRIORITY_CEILING, LEAST_DISTURBANCE], ids=lambda search: search.name)
+def test_nothing_is_reported_where_lost_work_does_not_count(search: Search) -> None:
+    policy = replace(REPRIEVE, disturbance=(PODS,), search=search)
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []

@@ -14,6 +14,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
+from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.decision import MOST_BESIDE, Finding, Grown, Growth
@@ -97,9 +98,11 @@ def _is_waiting(compiled: CompiledPod, rule: Resizes) -> bool:
     return compiled.pod.metadata.deletion_timestamp is None and rule.is_waiting(compiled.pod)
 
 
-def waiting_resize_demand(requester: WaitingResize, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+def waiting_resize_demand(
+    requester: WaitingResize, view: Snapshot, profile: Profile, now: float
+) -> tuple[Demand, Snapshot]:
     """The demand, and the cluster as it counts for that."""
-    demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now)
+    demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now, profile)
     return replace(demand, priority=requester.priority, may_preempt=requester.may_preempt), around
 
 
