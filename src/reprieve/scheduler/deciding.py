@@ -430,7 +430,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     plan, view = weighed.plans[0], context.view
     price = Preemption(leaving=anyway)
     if weighed.question is not None:
-        price = preemption_of(weighed.plans, weighed.question, anyway, now)
+        price = preemption_of(weighed.plans, weighed.question, anyway, now, context.in_flight.tolist())
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     chosen = {node for _, node in plan.places}
     return structs.replace(
