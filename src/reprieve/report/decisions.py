@@ -226,8 +226,10 @@ def _number(value: float) -> str:
 def _competition(room: Preemption) -> Iterator[TextLine]:
     if not room.victims:
         return
-    yield BLANK
-    yield from map(TextLine, choice_sentences(room.domain, room))
+    sentences = [*choice_sentences(room.domain, room)]
+    if sentences or room.losers:
+        yield BLANK
+    yield from map(TextLine, sentences)
     if room.losers:
         rows = list(map(_loser_row, room.losers))
         header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"]
