@@ -28,7 +28,7 @@ class Combined(Enum):
     NOT = auto()  # only all victims together have a cost
 
 
-class Prices(Protocol):
+class UnitPrices(Protocol):
     """What is known of units when a criterion is asked about some of them (numbers)."""
 
     @property
@@ -87,7 +87,7 @@ class Candidates:
         return self.possible is self.certain
 
 
-OfUnits = Callable[[Prices, Ints], Ints | Floats]
+OfUnits = Callable[[UnitPrices, Ints], Ints | Floats]
 OfVictims = Callable[[Victims], float]
 LowerBound = Callable[[Candidates], Ints | Floats]  # [node]
 
@@ -107,7 +107,7 @@ class Criterion:
     ended: int = 0
     of_victims: OfVictims | None = None  # what else all of them together cost
     bound: LowerBound | None = None  # no plan on a node costs less, whatever units cost alone
-    least_alone: Callable[[Prices], int] | None = None  # a bound that is quick to have, where units are dear
+    least_alone: Callable[[UnitPrices], int] | None = None  # a quick bound, where units are dear to price
     lost_text: str = ""  # for a plan that loses by it; empty: ``text``
     better: str = ""  # what a better plan does, as in "no plan stops fewer pods"
     has_plain_number: bool = True  # whether people can make sense of what a plan costs by it
@@ -117,7 +117,7 @@ class Criterion:
         """Whether only finished plans can be compared by it."""
         return self.of_victims is not None
 
-    def of(self, victims: Victims, numbers: Ints, prices: Prices) -> float:
+    def of(self, victims: Victims, numbers: Ints, prices: UnitPrices) -> float:
         """What a plan costs. ``numbers``: of the victims."""
         together: float = self.of_victims(victims) if self.of_victims is not None else 0
         if self.budgets:

@@ -17,11 +17,13 @@ from reprieve.preemption.criteria import (
     DISTURBANCE,
     HIGHEST_PRIORITY,
     NAME,
+    OTHER_GANGS_BROKEN,
     PODS,
     PODS_STOPPED,
     Combined,
     Cost,
     Criterion,
+    criterion_named,
     decided_by,
     sparing_other_gangs,
 )
@@ -156,3 +158,10 @@ def test_what_units_cost_alone_adds_up_or_the_highest_counts() -> None:
     """Only these are no sums: a solver and the bounds treat them in another way."""
     found = {name for name, criterion in CRITERIA.items() if criterion.combined is Combined.HIGHEST}
     assert found == {"HighestPriority", "LongestGrace"}
+
+
+def test_each_criterion_says_what_a_better_plan_does() -> None:
+    every = (*CRITERIA.values(), OTHER_GANGS_BROKEN)
+    assert [criterion.name for criterion in every if not criterion.better] == []
+    assert [criterion_named(criterion.name) for criterion in every] == [*every]
+    assert criterion_named("GangsBroken") is None, "older versions had it"
