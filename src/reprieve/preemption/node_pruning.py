@@ -174,7 +174,9 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
         last = first + _AT_A_TIME
         part = order[first:last]
         costs = seen.costs(rows[part[part < exact]], order_of)
-        bounded = zip(*(bound[part].tolist() for bound in bounds), strict=True)
+        bounded = (
+            zip(*(bound[part].tolist() for bound in bounds), strict=True) if bounds else [()] * len(part)
+        )
         numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
         for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
             at, place = places[first + turn], first + turn

@@ -70,14 +70,14 @@ def test_a_group_that_goes_whole_is_one_workload() -> None:
 def test_members_of_a_gang_with_too_few_pods_run_for_nothing() -> None:
     pods = [a_member(f"t{i}", "train", on="n1", priority=1) for i in range(4)]
     world: World = [a_node("n1"), a_group("train", 1, 3), *pods]
-    assert cost(world, "t0") == (0, 1, 1, 1, 1)
-    assert cost(world, "t0", "t1") == (0, 1, 4, 3, 2)  # two pods that nothing replaces, and the gang
+    assert cost(world, "t0") == (0, 1, 1, 0, 1), "of a gang, no pod is a workload by itself"
+    assert cost(world, "t0", "t1") == (0, 1, 4, 1, 2), "the gang"
 
 
 def test_pods_of_a_gang_that_has_too_few_now_count_for_themselves() -> None:
     pods = [a_member(f"t{i}", "train", on="n1", priority=1) for i in range(2)]
     world: World = [a_node("n1"), a_group("train", 1, 3), *pods]
-    assert cost(world, "t0") == (0, 1, 1, 1, 1)
+    assert cost(world, "t0") == (0, 1, 1, 0, 1)
 
 
 def test_a_group_that_is_no_gang_is_not_broken() -> None:
