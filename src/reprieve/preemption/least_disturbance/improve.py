@@ -6,7 +6,7 @@ on any machine. It is loaded when it is first needed: a scheduler that does not 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -60,35 +60,60 @@ class _Solver:
     program: Program
     effort: Effort
     known: list[float] = field(default_factory=list)  # by term: no solution may exceed it
+    most_pods: float | None = None
 
     def minimise(self, place: int, start: Sequence[float] | None) -> _Stage:
         """Within what is known of the terms before."""
-        objective, fixed = self._reduced(place)
+        objective = self.program.objectives[place]
         if start is not None and not self._value(objective, start):
-            return _Stage(fixed, fixed, start)
+            return _Stage(0, 0, start)
         if self.effort.is_over():
             return _Stage(solution=start)
-        if max(objective.values(), default=0) > _LARGEST:
-            value = self._value(objective, start) + fixed if start is not None else math.inf
-            return _Stage(value, -math.inf, start)
-        return self._solved(objective, start).plus(fixed)
-
-    def _reduced(self, place: int) -> tuple[dict[int, int], int]:
-        """An objective with smaller prices, and what every solution costs beyond it.
-
-        What is known of a term before is its minimum, so that a multiple of that term is the same for all
-        solutions. Without this, sums of priorities are too large for what a solver can tell apart.
-        """
-        objective, fixed = self.program.objectives[place], 0
         if max(objective.values(), default=0) <= _LARGEST:
-            return objective, fixed
-        for before, value in enumerate(self.known[:place]):
-            other = self.program.objectives[before]
-            if other and other.keys() == objective.keys():
-                times = min(price // other[column] for column, price in objective.items())
-                rest = ((column, price - times * other[column]) for column, price in objective.items())
-                return {column: price for column, price in rest if price}, times * int(value)
-        return objective, fixed
+            return self._solved(objective, start)
+        return self._by_pods(objective, start)
+
+    def _by_pods(self, objective: dict[int, int], start: Sequence[float] | None) -> _Stage:
+        """Sums of priorities are too large for what a solver can tell apart.
+
+        As a rule each pod more costs more than all differences between pods: then the fewest pods come first.
+        """
+        each, rest = self._split(objective)
+        fewest = self._fewest_pods(start)
+        spread = max((price / self.program.pods[column] for column, price in rest.items()), default=0)
+        if not fewest.proved or fewest.infeasible or spread * fewest.value >= each:
+            value = self._value(objective, fewest.solution) if fewest.solution is not None else math.inf
+            return _Stage(value, -math.inf, fewest.solution)
+        self.most_pods = fewest.value
+        return self._solved(rest, fewest.solution).plus(each * fewest.value)
+
+    def _fewest_pods(self, start: Sequence[float] | None) -> _Stage:
+        pods = self.program.pods
+        for place, value in enumerate(self.known):
+            if self.program.objectives[place] == pods:
+                return _Stage(value, value, start)
+        return self._solved(pods, start)
+
+    def _split(self, objective: dict[int, int]) -> tuple[int, dict[int, int]]:
+        """What each pod costs at least, and what columns cost beyond that."""
+        pods = self.program.pods
+        each = min(price // pods[column] for column, price in objective.items())
+        rest = ((column, price - each * pods[column]) for column, price in objective.items())
+        return each, {column: price for column, price in rest if price}
+
+    def _limits(self) -> Iterator[tuple[dict[int, int], float]]:
+        """Objectives that no solution may exceed, and by how much."""
+        for place, most in enumerate(self.known):
+            objective = self.program.objectives[place]
+            if max(objective.values(), default=0) <= _LARGEST:
+                yield objective, most
+            else:
+                each, rest = self._split(objective)
+                pods = most // each
+                yield self.program.pods, pods
+                yield rest, most - each * pods
+        if self.most_pods is not None:
+            yield self.program.pods, self.most_pods
 
     def _value(self, objective: dict[int, int], values: Sequence[float]) -> float:
         return sum(price * round(values[column]) for column, price in objective.items())
@@ -116,6 +141,8 @@ class _Solver:
     def _solved(self, objective: dict[int, int], start: Sequence[float] | None) -> _Stage:
         import highspy
 
+        if not self.program.uppers:  # nothing is left to be decided, and a solver makes nothing of that
+            return _Stage(0, 0, ()) if self._holds(()) else _Stage(infeasible=True)
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)
@@ -147,12 +174,7 @@ class _Solver:
     def _lp(self, highspy: Any, objective: dict[int, int]) -> Any:
         program, lp = self.program, highspy.HighsLp()
         columns = len(program.uppers)
-        limits = [
-            (reduced, most - fixed)
-            for place, most in enumerate(self.known)
-            for reduced, fixed in (self._reduced(place),)
-            if reduced
-        ]
+        limits = [(terms, most) for terms, most in self._limits() if terms]
         costs = [0.0] * columns
         for column, price in objective.items():
             costs[column] = price
@@ -164,9 +186,9 @@ class _Solver:
             starts.append(len(index))
             lower.append(row.lower)
             upper.append(row.upper)
-        for reduced, most in limits:
-            index += reduced.keys()
-            value += reduced.values()
+        for terms, most in limits:
+            index += terms.keys()
+            value += terms.values()
             starts.append(len(index))
             lower.append(-math.inf)
             upper.append(most)
@@ -186,6 +208,7 @@ _OPTIONS: dict[str, object] = {
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-6,
     "mip_feasibility_tolerance": 1e-7,
+    "presolve": "off",  # HiGHS 1.15 has called plans the best with it that are not; a proof must hold
 }
 
 

@@ -42,6 +42,7 @@ class Program:
     objectives: list[dict[int, int]] = field(default_factory=list)  # by criterion: columns and their prices
     of_pattern: dict[int, int] = field(default_factory=dict)  # columns
     of_item: dict[int, int] = field(default_factory=dict)
+    pods: dict[int, int] = field(default_factory=dict)  # by column: how many pods it evicts
     of_seat: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and shape
     of_overdrawn: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and resource
     of_budget: dict[int, int] = field(default_factory=dict)
@@ -157,6 +158,8 @@ def _add_patterns(program: Program) -> None:
         alone = [(model.items[i], n) for i, n in pattern.counts if not model.coupled[i]]
         prices = [(c, sum(item.prices[c] * n for item, n in alone)) for c in range(len(model.order))]
         column = program.of_pattern[number] = program.column(1, prices)
+        if alone:
+            program.pods[column] = sum(item.pods * n for item, n in alone)
         by_node.setdefault(pattern.node, []).append(column)
     for columns in by_node.values():
         if len(columns) > 1:
@@ -171,6 +174,7 @@ def _add_items(program: Program) -> None:
     for i in sorted(wanted):
         item = model.items[i]
         program.of_item[i] = program.column(len(item.units), enumerate(item.prices))
+        program.pods[program.of_item[i]] = item.pods
 
 
 def _add_links(program: Program) -> None:
