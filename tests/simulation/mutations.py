@@ -551,7 +551,8 @@ MUTATIONS = (
     Mutation(
         "patience that never ends",
         "scheduler/deciding.py",
-        "    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), decision.at)\n",
+        "    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), "
+        "decision.at)\n",
         "",
         IMPROVING,
     ),

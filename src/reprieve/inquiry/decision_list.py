@@ -12,7 +12,7 @@ import msgspec
 
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
-from reprieve.report.decisions import gap_text, measured_text, shown
+from reprieve.report.decisions import cost_text, gap_text, shown
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.report.text_layout import TextLine, listed, table
 from reprieve.report.v1alpha1 import decision_v1alpha1, plan_v1alpha1
@@ -181,7 +181,7 @@ def _more(kept: KeptDecision) -> list[str]:
 
 def _disturbance(quality: PlanQuality) -> str:
     gap = f"gap {gap_text(quality)}" if quality.gap is not None else "not proved"
-    return f"{measured_text(quality.cost)} ({'proved' if quality.proved else gap})"
+    return f"{cost_text(quality)} ({'proved' if quality.proved else gap})"
 
 
 def _row(kept: KeptDecision) -> list[str]:

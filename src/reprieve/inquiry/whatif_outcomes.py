@@ -220,12 +220,12 @@ def _excluded(decided: Iterable[Decided], chosen: set[str]) -> tuple[ExcludedNod
 
 
 def _excluded_by(decided: Decided) -> Iterator[ExcludedNode]:
-    """A node where evictions might help has a plan that was not worth making, or lost to the best ones."""
+    """Where evictions might help a pod, the plan was not worth making, or lost to the best ones."""
     if (found := decided.found) is None:
         return
     names, curable = found.view.nodes.names, found.survey.curable()
-    preempts = decided.decision.outcome is Outcome.PREEMPTS
+    compared = decided.decision.outcome is Outcome.PREEMPTS and decided.decision.pods == 1
     for row in np.flatnonzero(~found.survey.feasible).tolist():
-        rest = ", and no plan there is better" if preempts and curable[row] else ""
+        rest = ", and no plan there is better" if compared and curable[row] else ""
         for reason in found.survey.reasons_of(row)[:1]:
             yield ExcludedNode(names[row], Because(reason.code, f"it {reason.text}{rest}"))

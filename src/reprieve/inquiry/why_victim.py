@@ -64,7 +64,8 @@ def _from_decision(subject: Target, kept: KeptDecision, victims: Sequence[Victim
         yield _said("Rule", code, rule)
     if room.quality is not None:
         code = "Proved" if room.quality.proved else _proved_code(room.quality)
-        yield _said("Disturbance", code, " ".join(quality_sentences(room.quality, room.onward)))
+        text = " ".join(quality_sentences(room.quality, room.onward))
+        yield _said("Disturbance", code, text.removeprefix("Disturbance: "))
     if room.spared:
         yield _said("Spared", "Spared", _spared(room))
     yield _said("Budgets", *_budgets(room, victims))

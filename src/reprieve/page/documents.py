@@ -15,7 +15,7 @@ from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of
-from reprieve.report.decisions import decision_lines
+from reprieve.report.decisions import decision_lines, shown_bound, shown_cost
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.decision import Decision, Outcome, Preemption
@@ -212,8 +212,8 @@ def decision_summary(kept: KeptDecision, may_get: MayGet = may_get_all) -> Json:
         "sparedPods": room.pods_spared,
         "why": _why(decision),
         "nodes": nodes_of(decision),
-        "cost": quality.cost if quality is not None else None,
-        "bound": quality.bound if quality is not None else None,
+        "cost": shown_cost(quality) if quality is not None else None,
+        "bound": shown_bound(quality) if quality is not None else None,
         "proved": quality.proved if quality is not None else None,
     }
 

@@ -28,7 +28,7 @@ class Combined(Enum):
     NOT = auto()  # only all victims together have a cost
 
 
-class Prices(Protocol):
+class UnitPrices(Protocol):
     """What is known of units when a criterion is asked about some of them (numbers)."""
 
     @property
@@ -87,7 +87,7 @@ class Candidates:
         return self.possible is self.certain
 
 
-OfUnits = Callable[[Prices, Ints], Ints | Floats]
+OfUnits = Callable[[UnitPrices, Ints], Ints | Floats]
 OfVictims = Callable[[Victims], float]
 LowerBound = Callable[[Candidates], Ints | Floats]  # [node]
 
@@ -107,15 +107,17 @@ class Criterion:
     ended: int = 0
     of_victims: OfVictims | None = None  # what else all of them together cost
     bound: LowerBound | None = None  # no plan on a node costs less, whatever units cost alone
-    least_alone: Callable[[Prices], int] | None = None  # a bound that is quick to have, where units are dear
+    least_alone: Callable[[UnitPrices], int] | None = None  # a quick bound, where units are dear to price
     lost_text: str = ""  # for a plan that loses by it; empty: ``text``
+    better: str = ""  # what a better plan does, as in "no plan stops fewer pods"
+    has_plain_number: bool = True  # whether people can make sense of what a plan costs by it
 
     @property
     def measures_plans(self) -> bool:
         """Whether only finished plans can be compared by it."""
         return self.of_victims is not None
 
-    def of(self, victims: Victims, numbers: Ints, prices: Prices) -> float:
+    def of(self, victims: Victims, numbers: Ints, prices: UnitPrices) -> float:
         """What a plan costs. ``numbers``: of the victims."""
         together: float = self.of_victims(victims) if self.of_victims is not None else 0
         if self.budgets:
@@ -282,7 +284,11 @@ def _shortest_run(candidates: Candidates) -> Floats:
 
 
 BUDGETS_BROKEN = Criterion(
-    "BudgetsBroken", "FewestBudgetsBroken", "fewest disruption budgets broken", budgets=1
+    "BudgetsBroken",
+    "FewestBudgetsBroken",
+    "fewest disruption budgets broken",
+    budgets=1,
+    better="breaks budgets by fewer pods",
 )
 HIGHEST_PRIORITY = Criterion(
     "HighestPriority",
@@ -291,6 +297,7 @@ HIGHEST_PRIORITY = Criterion(
     Combined.HIGHEST,
     lambda prices, numbers: prices.units.priority[numbers],
     bound=_lowest_ceiling,
+    better="has a lower highest priority among its victims",
 )
 PODS_STOPPED = Criterion(
     "PodsStopped",
@@ -299,6 +306,7 @@ PODS_STOPPED = Criterion(
     Combined.SUM,
     lambda prices, numbers: prices.units.size[numbers],
     idle=1,
+    better="stops fewer pods",
 )
 WORKLOADS_ENDED = Criterion(
     "WorkloadsEnded",
@@ -307,6 +315,7 @@ WORKLOADS_ENDED = Criterion(
     Combined.SUM,
     lambda prices, numbers: prices.ended(numbers),
     ended=1,
+    better="ends fewer workloads",
 )
 PRIORITY_SUM = Criterion(
     "PrioritySum",
@@ -314,6 +323,8 @@ PRIORITY_SUM = Criterion(
     "smallest sum of victim priorities",
     Combined.SUM,
     lambda prices, numbers: (prices.units.priority[numbers] + OFFSET) * prices.units.size[numbers],
+    better="has a smaller sum of victim priorities",
+    has_plain_number=False,
 )
 CASCADE = Criterion(
     "Cascade",
@@ -322,6 +333,7 @@ CASCADE = Criterion(
     Combined.SUM,
     lambda prices, numbers: prices.cascade(numbers),
     least_alone=lambda prices: prices.least_cascade,
+    better="leaves its victims less to preempt",
 )
 LOST_WORK = Criterion(
     "LostWork",
@@ -330,6 +342,7 @@ LOST_WORK = Criterion(
     Combined.SUM,
     lambda prices, numbers: prices.lost_work(numbers),
     least_alone=lambda _: 0,
+    better="loses less work",
 )
 PODS = Criterion(
     "Pods",
@@ -337,6 +350,7 @@ PODS = Criterion(
     "fewest pods disturbed",
     Combined.SUM,
     lambda prices, numbers: prices.units.size[numbers],
+    better="evicts fewer pods",
 )
 LONGEST_GRACE = Criterion(
     "LongestGrace",
@@ -345,6 +359,7 @@ LONGEST_GRACE = Criterion(
     Combined.HIGHEST,
     lambda prices, numbers: prices.grace(numbers),
     least_alone=lambda _: 0,
+    better="has a shorter longest grace period",
 )
 LATEST_START = Criterion(
     "LatestStart",
@@ -352,6 +367,8 @@ LATEST_START = Criterion(
     "most important victims that started latest",
     of_victims=lambda victims: longest_run(victims.units),
     bound=_shortest_run,
+    better="evicts pods that started later",
+    has_plain_number=False,
 )
 CRITERIA: Mapping[str, Criterion] = {
     criterion.name: criterion
@@ -386,6 +403,7 @@ OTHER_GANGS_BROKEN = Criterion(
     "FewestGangsBroken",
     "fewest gangs left with too few pods",
     of_victims=lambda victims: victims.other_gangs_broken,
+    better="leaves fewer gangs with too few pods",
 )
 # Always the last, so that plans never tie.
 NAME = Criterion(
@@ -394,6 +412,11 @@ NAME = Criterion(
     "all else is equal, and its name comes first",
     lost_text="all else is equal, and its name comes later",
 )
+
+
+def criterion_named(name: str) -> Criterion | None:
+    """For records, which may also be of a version that had other criteria."""
+    return OTHER_GANGS_BROKEN if name == OTHER_GANGS_BROKEN.name else CRITERIA.get(name)
 
 
 def sparing_other_gangs(order: Sequence[Criterion]) -> tuple[Criterion, ...]:

@@ -30,7 +30,7 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     question = nodes.question
     best = plans[0] if plans else None
     before, share = question.demand.effort.spent, question.demand.effort.share()
-    least: Sequence[float] = ()
+    least: Sequence[float] | None = None  # of the nodes that may have a better plan
     for place, bound in _may_be_better(nodes, best):
         if best is not None and not best.cost.is_above(bound):
             continue
@@ -38,14 +38,14 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
         found = _best_on(nodes.ground, place, best, share) if known and not share.is_spent else None
         if found is not None:
             best = found
-        elif (not known or share.is_spent) and not least:
-            least = bound  # that node may have a better plan
+        elif (not known or share.is_spent) and least is None:
+            least = bound
     if best is None:
         return plans
     others = [plan for plan in plans if plan.domain != best.domain]
     is_exact = not nodes.takeable.matter.any()
-    proved = is_exact and not least
-    bound = tuple(best.cost) if proved else tuple(least) if is_exact else ()
+    proved = is_exact and least is None
+    bound = tuple(best.cost) if proved else tuple(least or ()) if is_exact else ()
     names = (criterion.name for criterion in question.criteria)
     spent = question.demand.effort.spent - before
     quality = Quality(best.cost.named(), tuple(zip(names, bound, strict=False)), proved, spent)
@@ -57,6 +57,9 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
     order, ground, strict = nodes.question.criteria, nodes.ground, nodes.question.policy.breaks_no_budget
     rough, cost = nodes.rough_bounds, best.cost if best is not None else None
     places = np.arange(len(ground.tenants.nodes))
+    if not rough:  # nothing is known by the first criterion
+        yield from ((place, ()) for place in places.tolist())
+        return
     if cost is not None:
         places = places[_below(rough, cost, len(places))]
     places = _lowest_first(places, rough)

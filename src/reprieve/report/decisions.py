@@ -3,17 +3,17 @@
 Made from the decision alone, so that it reads the same when the objects it names are gone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reprieve.model.effects import Target
 from reprieve.model.formatting import moment_text
+from reprieve.preemption.criteria import criterion_named
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Decision,
     Eviction,
     Finding,
     Loser,
-    Measured,
     Miss,
     Outcome,
     PlanQuality,
@@ -27,6 +27,7 @@ from reprieve.scheduler.decision import (
 )
 
 _PODS_SHOWN = 8
+_ALWAYS_SHOWN = 3  # criteria, also those by which a plan costs nothing
 _IN_VAIN = "EvictedInVain"  # why nothing is evicted: an earlier preemption was of no use
 
 
@@ -113,7 +114,14 @@ def _price(room: Preemption) -> str:
         gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
         return gone if room.leaving else "It fits in the room that is reserved for it."
     also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
-    return f"It fits after preemption: {preempting_text(room.victim_nodes)}{also}."
+    others = f" ({_shared_text(room)})" if room.in_flight else ""
+    return f"It fits after preemption: {preempting_text(room.victim_nodes)}{others}{also}."
+
+
+def _shared_text(room: Preemption) -> str:
+    if room.in_flight == room.pods:
+        return "in flight already"
+    return f"{room.in_flight} of them in flight already"
 
 
 def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
@@ -147,12 +155,14 @@ def _quality_lines(room: Preemption) -> Iterator[TextLine]:
 
 def quality_sentences(quality: PlanQuality, onward: VictimsOnward | None) -> Iterator[str]:
     """What the plan costs by each criterion, what is known to be the least, and where its victims go."""
-    yield f"Disturbance: {measured_text(quality.cost)}."
+    cost, least = shown_cost(quality), shown_bound(quality)
+    if cost:
+        yield f"Disturbance: {measured_text(cost)}."
     proof = proof_text(quality)
     yield f"{proof[0].upper()}{proof[1:]}." if proof else "Not proved to be the least."
-    if quality.bound and not quality.proved:
-        yield f"No plan is below {measured_text(quality.bound)}."
-    less = {name: by for name, by in quality.saved.items() if by is not None and by > 0}
+    if not quality.proved and any(cost[name] != value for name, value in least.items()):
+        yield f"No plan is below {measured_text(least)}."
+    less = {name: by for name, by in quality.saved.items() if by and by > 0 and _is_plain(name)}
     if less:
         yield f"PriorityCeiling would disturb more: {measured_text(less)}."
     if onward is not None and onward != VictimsOnward(0, 0, 0):
@@ -171,23 +181,55 @@ def _onward_text(onward: VictimsOnward) -> str:
     return f"If created again, of {pods} victims {', '.join(f'{n} {what}' for n, what in found)}."
 
 
-def measured_text(values: Measured) -> str:
+def cost_text(quality: PlanQuality) -> str:
+    return measured_text(shown_cost(quality))
+
+
+def shown_cost(quality: PlanQuality) -> dict[str, float]:
+    """What people read: the first criteria, and of the others those by which the plan costs something.
+
+    Sums of shifted priorities and negated moments are only for programs.
+    """
+    return {
+        name: value
+        for place, (name, value) in enumerate(quality.cost.items())
+        if value is not None and (value or place < _ALWAYS_SHOWN) and _is_plain(name)
+    }
+
+
+def shown_bound(quality: PlanQuality) -> dict[str, float]:
+    """By the criteria that are shown of the cost."""
+    least = {name: quality.bound.get(name) for name in shown_cost(quality)}
+    return {name: value for name, value in least.items() if value is not None}
+
+
+def measured_text(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {_number(value)}" for name, value in values.items())
 
 
 def gap_text(quality: PlanQuality) -> str:
-    return measured_text(dict([quality.gap])) if quality.gap is not None else ""
+    if quality.gap is None:
+        return ""
+    name, value = quality.gap
+    return name if value is None or not _is_plain(name) else measured_text({name: value})
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.10g}"
+def _is_plain(name: str) -> bool:
+    criterion = criterion_named(name)
+    return criterion is None or criterion.has_plain_number
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"
 
 
 def _competition(room: Preemption) -> Iterator[TextLine]:
     if not room.victims:
         return
-    yield BLANK
-    yield from map(TextLine, choice_sentences(room.domain, room))
+    sentences = [*choice_sentences(room.domain, room)]
+    if sentences or room.losers:
+        yield BLANK
+    yield from map(TextLine, sentences)
     if room.losers:
         rows = list(map(_loser_row, room.losers))
         header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"]
@@ -212,10 +254,10 @@ def quality_cells(quality: PlanQuality | None) -> list[str]:
     """A row's part of a table of plans. Names of criteria stand with the cost."""
     if quality is None:
         return ["-"] * len(QUALITY_HEADER)
-    bound = ", ".join(map(_number, quality.bound.values()))
+    bound = ", ".join(map(_number, shown_bound(quality).values()))
     through = f"through {quality.proved_through}" if quality.proved_through else "no"
     proved = "yes" if quality.proved else through
-    return [measured_text(quality.cost), bound or "-", gap_text(quality) or "-", proved]
+    return [cost_text(quality) or "-", bound or "-", gap_text(quality) or "-", proved]
 
 
 def _victim_row(victim: Victim) -> list[str]:

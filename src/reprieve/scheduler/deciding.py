@@ -267,11 +267,12 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     deferral = Deferral(patience or 0.0)
     if improving is not None:
         deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
-    if requester.forbidden:
-        weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
-    else:
-        known = replace(context, unplaced=found)
-        weighed = _weighed(state, known, policy, deferral, now)
+    weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
+    policies = _policies_in_turn(state, policy, deferral, now) if not requester.forbidden else ()
+    for tried in policies:
+        weighed = make_room(replace(context, unplaced=found), tried, state.settings.gangs, now)
+        if weighed.plans:
+            break
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
     if deferral.asked and improving is None:
@@ -354,16 +355,13 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
     return replace(policy, improving=deferral.improving, deferral=deferral)
 
 
-def _weighed(
-    state: State, context: DecisionContext, policy: Policy | None, deferral: Deferral, now: float
-) -> Weighed:
+def _policies_in_turn(
+    state: State, policy: Policy | None, deferral: Deferral, now: float
+) -> Iterator[Policy | None]:
     """While the solver is busy with another plan, a demand goes ahead with its first one."""
-    gangs = state.settings.gangs
     if policy is not None and not deferral.earlier and state.improvements.is_any_awaited(now):
-        first = make_room(context, replace(policy, improving=busy), gangs, now)
-        if first.plans:
-            return first
-    return make_room(context, _deferring(policy, deferral), gangs, now)
+        yield replace(policy, improving=busy)
+    yield _deferring(policy, deferral)
 
 
 def _first_decision(
@@ -430,7 +428,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     plan, view = weighed.plans[0], context.view
     price = Preemption(leaving=anyway)
     if weighed.question is not None:
-        price = preemption_of(weighed.plans, weighed.question, anyway, now)
+        price = preemption_of(weighed.plans, weighed.question, anyway, now, context.in_flight.tolist())
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     chosen = {node for _, node in plan.places}
     return structs.replace(

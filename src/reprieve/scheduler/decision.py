@@ -22,6 +22,7 @@ from reprieve.model.nodes import Nodes
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Survey, Unplaceable
 from reprieve.placement.rejection_codes import Reason
+from reprieve.preemption.criteria import criterion_named
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
 from reprieve.preemption.plan import Quality
 
@@ -103,7 +104,7 @@ class Exceeded(DecisionPart, frozen=True):
 class PlanQuality(DecisionPart, frozen=True):
     """What a plan disturbs by each criterion, and how good that is known to be."""
 
-    cost: Measured
+    cost: Measured  # of the victims that are not in flight already
     bound: Measured = {}  # of the first criteria: no plan is below these
     proved: bool = False  # no plan disturbs less
     effort: int = 0  # work units that were spent on it
@@ -172,6 +173,7 @@ class Preemption(DecisionPart, frozen=True):
     exhaustive: bool = False  # there is no placement that was not compared
     decided_by: Because | None = None  # what the runner-up lost by
     leaving: int = 0  # pods that leave those nodes anyway
+    in_flight: int = 0  # victims that are being evicted already
     victim_nodes: Mapping[str, int] = {}  # how many pods have to leave each, by name
     quality: PlanQuality | None = None  # what it costs and how good that is known to be, if it was measured
     onward: VictimsOnward | None = None  # known if ``quality`` is
@@ -395,17 +397,6 @@ def quality_of(quality: Quality) -> PlanQuality:
 
 # --- sentences -----------------------------------------------------------------------------------
 
-_NO_PLAN = {
-    "BudgetsBroken": "breaks budgets by fewer pods",
-    "HighestPriority": "has a lower highest priority among its victims",
-    "PodsStopped": "stops fewer pods",
-    "WorkloadsEnded": "ends fewer workloads",
-    "PrioritySum": "has a smaller sum of victim priorities",
-    "Cascade": "leaves its victims less to preempt",
-    "LostWork": "loses less work",
-    "LatestStart": "evicts pods that started later",
-}
-
 
 def proof_text(quality: PlanQuality) -> str:
     """What is proved of a plan; empty if nothing is."""
@@ -414,7 +405,8 @@ def proof_text(quality: PlanQuality) -> str:
     last = quality.proved_through
     if not last:
         return ""
-    better = _NO_PLAN.get(last, f"is better by {last}")
+    criterion = criterion_named(last)
+    better = criterion.better if criterion is not None else f"is better by {last}"
     is_first = last == next(iter(quality.cost))
     alike = "" if is_first else " that is as good by the criteria before"
     return f"proved through {last}: no plan{alike} {better}"

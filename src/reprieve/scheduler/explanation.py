@@ -1,7 +1,8 @@
 """What a plan means, or the lack of one: rows become names, codes and sentences. Decides nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -18,6 +19,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
+from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.least_disturbance.cascade import onward
@@ -55,12 +57,21 @@ _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_POD
 # --- a plan --------------------------------------------------------------------------------------
 
 
-def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: float) -> Preemption:
-    """What the first plan costs, and why not the others."""
+def preemption_of(
+    plans: Sequence[Plan], question: Question, leaving: int, now: float, in_flight: Collection[int] = ()
+) -> Preemption:
+    """What the first plan costs, and why not the others.
+
+    ``in_flight``: pods that are being evicted already, mostly for other plans. They are listed, for this plan
+    evicts them if the others fail, and cost nothing, for they are evicted without it.
+    """
     plan = plans[0]
+    more, shared = _without(plan, question, in_flight)
     quality = plan.quality
-    if quality is None:
-        quality = measured(question, plan, now)
+    if quality is None or shared:
+        effort = quality.effort if quality is not None else 0
+        # Nothing disturbs less than a plan that evicts nothing more.
+        quality = replace(measured(question, more, now), proved=not more.victims, effort=effort)
     victims = _Victims(plan, question)
     criteria = [decided_by(plan.cost, other.cost) for other in plans[1 : MOST_PLANS + 1]]
     protected = protected_beside(plan, question, now)
@@ -79,10 +90,22 @@ def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: 
         exhaustive=_has_one_place(plan, question),
         decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
+        in_flight=shared,
         victim_nodes=by_node(node for _, node in victim_nodes(plan, question.view)),
         quality=quality_of(quality),
-        onward=_onward(question, plan),
+        onward=_onward(question, more),
     )
+
+
+def _without(plan: Plan, question: Question, in_flight: Collection[int]) -> tuple[Plan, int]:
+    """What a plan evicts beside victims in flight; and how many of its pods are in flight."""
+    gone = frozenset(in_flight)
+    shared = sum(pod in gone for unit in plan.victims for pod in unit.pods)
+    if not shared:
+        return plan, 0
+    victims = tuple(unit for unit in plan.victims if not gone.issuperset(unit.pods))
+    broken = Joint(question.policy.accounts(question.view), ()).broken(victims)
+    return replace(plan, victims=victims, broken=broken), shared
 
 
 def _onward(question: Question, plan: Plan) -> VictimsOnward:

@@ -219,11 +219,9 @@ def test_a_profile_without_preemption_evicts_nothing() -> None:
 
 
 def test_nothing_configured_is_the_default_policy() -> None:
-    settings, plain = settings_of(configured(search="PriorityCeiling")), Settings()
-    assert (
-        replace(settings.policies["reprieve"], units=plain.policies["reprieve"].units)
-        == plain.policies["reprieve"]
-    )
+    settings, plain = settings_of(configured()), Settings()
+    usual = plain.policies["reprieve"]
+    assert replace(settings.policies["reprieve"], units=usual.units, patience=usual.patience) == usual
     assert (settings.demand_of_pod, settings.gangs) == (with_its_group, plain.gangs)
     trees = parse_feature_gates(f"{TOPOLOGY}=true,CompositePodGroup=true")
     assert settings_of(configured(), trees).demand_of_pod is plain.demand_of_pod
@@ -312,13 +310,10 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
     )
-    assert taken(*world, search="LeastDisturbance") == ["cheap-0", "cheap-1"]
+    assert taken(*world) == ["cheap-0", "cheap-1"]
     order = ["Pods", "HighestPriority"]
-    assert taken(*world, search="LeastDisturbance", disturbance=order) == ["dear"]
-    stage = played(*world, search="LeastDisturbance", disturbance=order)
-    stage.improve()
-    improving, decision = stage.decisions
-    assert (improving.outcome, decision.outcome) == (Outcome.IMPROVING, Outcome.PREEMPTS)
+    assert taken(*world, disturbance=order) == ["dear"]
+    (decision,) = decided(*world, disturbance=order)
     assert decision.preemption is not None and decision.preemption.quality is not None
     assert dict(decision.preemption.quality.cost) == {"Pods": 1, "HighestPriority": 5}
     assert decision.preemption.quality.proved
@@ -327,14 +322,17 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
 def test_only_the_search_that_improves_plans_has_patience() -> None:
     configured = {"search": "LeastDisturbance", "planningPatience": "3s"}
     assert policy_of(with_args("Reprieve", **configured)).patience == 3.0
-    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 6.0
+    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 1.0
     assert policy_of(with_args("Reprieve", search="PriorityCeiling")).patience is None
 
 
-def test_single_pods_are_searched_for_as_ever() -> None:
+@pytest.mark.parametrize(("search", "proved"), [("LeastDisturbance", True), ("PriorityCeiling", False)])
+def test_what_the_plan_of_a_single_pod_costs_is_known_and_may_be_proved(search: str, proved: bool) -> None:
     world: World = (a_node("n0"), a_pod("old", cpu="4", on="n0"), a_pod("new", cpu="4", priority=9))
-    (decision,) = decided(*world, search="LeastDisturbance")
-    assert decision.preemption is not None and decision.preemption.quality is None
+    (decision,) = decided(*world, search=search)
+    assert decision.preemption is not None and decision.preemption.quality is not None
+    assert decision.preemption.quality.cost["PodsStopped"] == 1
+    assert decision.preemption.quality.proved is proved
 
 
 @pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])

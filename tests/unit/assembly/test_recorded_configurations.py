@@ -59,6 +59,7 @@ def test_a_file_that_is_asked_with_has_its_warnings_as_notes() -> None:
     assert [note.partition(": ignored: ")[0] for note in chosen.notes] == [
         f"{path}.disturbance",
         f"{path}.leastDisturbanceFor",
+        f"{path}.planningPatience",
         f"{path}.ranking",
     ]
 

@@ -95,7 +95,7 @@ def test_a_refusal_has_its_words() -> None:
             "by": ["hamlet"],
             "pods": 1,
             "which": "of the play hamlet",
-            "firstAt": "2026-01-02T01:30:00.000Z",
+            "first": "2026-01-02T01:30:00Z",
             "ends": "the performance of hamlet",
         }
     ]

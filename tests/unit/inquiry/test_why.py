@@ -419,10 +419,10 @@ def test_what_a_plan_that_disturbs_least_cost() -> None:
     gone = after_preemption("web-7d-abcde")
     (said,) = [one for one in why("pod/web-7d-abcde", gone, [kept]).statements if one.topic == "Disturbance"]
     assert said.code == "Proved"
-    assert said.text.startswith("Disturbance: BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
+    assert said.text.startswith("BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
     assert said.text.endswith("If created again, the victim would fit nowhere.")
     (row,) = texts(decision_table([kept], wide=True, header=False))
-    assert "LostWork 0 (proved)" in row
+    assert "Cascade 2 (proved)" in row
 
 
 # --- trees of groups -----------------------------------------------------------------------------

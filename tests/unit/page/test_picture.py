@@ -217,7 +217,11 @@ def test_a_plan_is_followed_through_its_stages() -> None:
     room = document["preemption"]
     assert [(one["pod"]["name"], one["node"]) for one in room["victims"]] == [("cheap", "n1")]
     assert [(one["domain"], one["units"]) for one in room["losers"]] == [("n2", ["Pod/default/dear"])]
-    assert summary["why"] == room["choice"] == "the best of 2 placements by: lowest highest victim priority"
+    by = "lowest highest victim priority"
+    assert summary["why"] == room["choice"]
+    assert room["choice"] == f"the best of 2 placements by: {by}; proved: no plan disturbs less"
+    cost = {"BudgetsBroken": 0, "HighestPriority": 0, "PodsStopped": 1, "WorkloadsEnded": 1, "Cascade": 2}
+    assert summary["cost"] == summary["bound"] == cost, "people have no use for a sum of shifted priorities"
     assert document["cli"] == f"reprieve why {decision.id}"
 
 

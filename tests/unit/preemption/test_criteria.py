@@ -17,11 +17,13 @@ from reprieve.preemption.criteria import (
     DISTURBANCE,
     HIGHEST_PRIORITY,
     NAME,
+    OTHER_GANGS_BROKEN,
     PODS,
     PODS_STOPPED,
     Combined,
     Cost,
     Criterion,
+    criterion_named,
     decided_by,
     sparing_other_gangs,
 )
@@ -68,8 +70,8 @@ def test_a_group_that_goes_whole_is_one_workload() -> None:
 def test_members_of_a_gang_with_too_few_pods_run_for_nothing() -> None:
     pods = [a_member(f"t{i}", "train", on="n1", priority=1) for i in range(4)]
     world: World = [a_node("n1"), a_group("train", 1, 3), *pods]
-    assert cost(world, "t0") == (0, 1, 1, 0, 1)
-    assert cost(world, "t0", "t1") == (0, 1, 4, 1, 2)  # the gang; of its pods, none is a workload
+    assert cost(world, "t0") == (0, 1, 1, 0, 1), "of a gang, no pod is a workload by itself"
+    assert cost(world, "t0", "t1") == (0, 1, 4, 1, 2), "the gang"
 
 
 def test_of_a_gang_that_has_too_few_now_no_workload_ends() -> None:
@@ -156,3 +158,10 @@ def test_what_units_cost_alone_adds_up_or_the_highest_counts() -> None:
     """Only these are no sums: a solver and the bounds treat them in another way."""
     found = {name for name, criterion in CRITERIA.items() if criterion.combined is Combined.HIGHEST}
     assert found == {"HighestPriority", "LongestGrace"}
+
+
+def test_each_criterion_says_what_a_better_plan_does() -> None:
+    every = (*CRITERIA.values(), OTHER_GANGS_BROKEN)
+    assert [criterion.name for criterion in every if not criterion.better] == []
+    assert [criterion_named(criterion.name) for criterion in every] == [*every]
+    assert criterion_named("GangsBroken") is None, "older versions had it"

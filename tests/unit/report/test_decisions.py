@@ -22,6 +22,7 @@ from reprieve.scheduler.decision import (
 from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
+from tests.unit.scheduler import crowds
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod, leaving
 
@@ -96,26 +97,24 @@ def test_victims_and_spared_units_and_why() -> None:
         "  SPARED            PODS  PRIORITY  BECAUSE",
         "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
         "",
-        "  No other placement was compared.",
+        "  Disturbance: BudgetsBroken 1, HighestPriority 1, PodsStopped 3, WorkloadsEnded 2, Cascade 4.",
+        "  Proved: no plan disturbs less.",
+        "  If created again, the 3 victims would fit nowhere.",
     ]
 
 
 def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
     lines = texts(decision_lines(disturbing_least()))
     assert lines[-3:] == [
-        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
-        "LostWork 0.",
+        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4.",
         "  Proved: no plan disturbs less.",
         "  If created again, the 2 victims would fit nowhere.",
     ]
 
 
-def test_a_plan_without_effort_is_not_proved() -> None:
+def test_a_bound_that_takes_no_effort_may_be_a_proof() -> None:
     lines = texts(decision_lines(disturbing_least(planning_effort=0)))
-    assert lines[-3].startswith(
-        "  Proved through PodsStopped: no plan that is as good by the criteria before "
-    )
-    assert lines[-2] == "  No plan is below BudgetsBroken 0, HighestPriority 0, PodsStopped 2."
+    assert lines[-2] == "  Proved: no plan disturbs less."
 
 
 def quality(**changes: Any) -> PlanQuality:
@@ -188,6 +187,34 @@ def test_where_all_victims_go_the_same_way(onward: VictimsOnward, text: str) -> 
     assert list(quality_sentences(quality(), onward))[-1] == text
 
 
+def test_people_read_no_sums_of_shifted_priorities_and_no_zeros_after_the_first_criteria() -> None:
+    cost = {"BudgetsBroken": 0, "HighestPriority": None, "PodsStopped": 0, "WorkloadsEnded": 0}
+    cost |= {"PrioritySum": 4294967316, "Cascade": 1, "LostWork": 0, "LatestStart": -1772443800}
+    found = quality(cost=cost, bound={**cost, "PrioritySum": 1}, saved={"PrioritySum": 5, "LatestStart": 9})
+    assert list(quality_sentences(found, None)) == [
+        "Disturbance: BudgetsBroken 0, PodsStopped 0, Cascade 1.",
+        "Proved through WorkloadsEnded: no plan that is as good by the criteria before ends fewer workloads.",
+    ]
+    shown = "BudgetsBroken 0, PodsStopped 0, Cascade 1"
+    assert quality_cells(found) == [shown, "0, 0, 1", "PrioritySum", "through WorkloadsEnded"]
+
+
+def test_victims_that_another_demand_evicts_cost_nothing() -> None:
+    """The second pod fits beside the first, or counts on its victim and evicts one more."""
+    pods = [a_pod(f"p{i}", cpu="2", on="n1") for i in range(2)]
+    first, second = a_pod("first", cpu="1", priority=9), a_pod("second", cpu="3", priority=8)
+    found = [
+        d for d in crowds.preempting(a_node("n1"), *pods, first, second).decisions if d.preemption is not None
+    ]
+    rooms = [(d.demand.name, d.preemption) for d in found if d.preemption is not None]
+    assert [(name, room.pods, room.in_flight) for name, room in rooms] == [("first", 1, 0), ("second", 2, 1)]
+    (_, last) = rooms[-1]
+    assert last.quality is not None
+    assert (last.quality.cost["PodsStopped"], last.quality.proved) == (1, False)
+    line = "  It fits after preemption: preempting 2 pods on n1 (1 of them in flight already)."
+    assert line in texts(decision_lines(found[-1]))
+
+
 def test_costs_as_cells_of_a_table() -> None:
     cost, through = "HighestPriority 5, PodsStopped 7, Cascade 3", "through HighestPriority"
     assert quality_cells(quality()) == [cost, "5, 4", "PodsStopped 3", through]
@@ -201,8 +228,8 @@ def in_two_racks() -> Decision:
     return only_decision(
         *(a_node(f"n{i}", labels={"rack": "ab"[i]}) for i in range(2)),
         *pods,
-        a_group("urgent", 9, 1, topologyKey="rack"),
-        a_member("urgent-0", "urgent", cpu="3", priority=9),
+        a_group("urgent", 9, 2, topologyKey="rack"),
+        *(a_member(f"urgent-{i}", "urgent", cpu="2", priority=9) for i in range(2)),
         policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
 
@@ -283,12 +310,13 @@ def test_the_cost_and_its_bound_as_json() -> None:
         "HighestPriority": 0,
         "PodsStopped": 2,
         "WorkloadsEnded": 2,
+        "PrioritySum": 2 << 31,
         "Cascade": 4,
         "LostWork": 0,
+        "LatestStart": None,
     }
     assert (found["cost"], found["bound"], found["proved"]) == (cost, cost, True)
     assert found["effort"] >= 0
-    assert document_of(choosing())["preemption"]["quality"] is None
 
 
 def test_a_preemption_as_json() -> None:
@@ -338,7 +366,8 @@ def test_a_choice_as_json() -> None:
         }
     ]
     assert (room["decidedBy"], room["plans"], room["exhaustive"]) == (lost_by, 2, False)
-    assert room["choice"] == "the best of 2 placements by: lowest highest victim priority"
+    by = "lowest highest victim priority"
+    assert room["choice"] == f"the best of 2 placements by: {by}; proved: no plan disturbs less"
 
 
 def test_a_refusal_as_json() -> None:

@@ -10,9 +10,9 @@ from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
-from reprieve.preemption.criteria import PODS
-from reprieve.preemption.policy import Policy, Search
-from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
+from reprieve.preemption.criteria import AS_UPSTREAM, PODS
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
@@ -89,7 +89,6 @@ def named(pod: Pod) -> Any:
     return msgspec.structs.replace(pod.metadata, uid="uid-again")
 
 
-@pytest.mark.parametrize("search", [PRIORITY_CEILING, LEAST_DISTURBANCE], ids=lambda search: search.name)
-def test_nothing_is_reported_where_lost_work_does_not_count(search: Search) -> None:
-    policy = replace(REPRIEVE, disturbance=(PODS,), search=search)
+@pytest.mark.parametrize("policy", [replace(LEAST, disturbance=order) for order in (AS_UPSTREAM, (PODS,))])
+def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []

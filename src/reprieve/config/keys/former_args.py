@@ -31,6 +31,7 @@ _DISTURBANCE = [
     "LostWork",
 ]
 _SEARCH = "PriorityCeiling"
+_LEAST = "LeastDisturbance"
 FORMER_DEFAULTS: Mapping[str, object] = {"search": _SEARCH, "ranking": _RANKING}
 
 # By key: the value that is accepted, and why it is ignored.
@@ -38,6 +39,7 @@ _ACCEPTED: Mapping[str, tuple[object, str]] = {
     "ranking": (_RANKING, "disturbance is now the one list of criteria, for every search"),
     "leastDisturbanceFor": ("Groups", "search: LeastDisturbance now serves every kind of demand"),
     "disturbance": (_DISTURBANCE, "this was the default, and another list is the default now"),
+    "planningPatience": ("6s", "it was the default, and has no effect unless search is LeastDisturbance"),
 }
 
 
@@ -45,7 +47,7 @@ def without_former(
     args: Mapping[str, Any], path: str, errors: list[ConfigError], warnings: list[ConfigError]
 ) -> dict[str, Any]:
     """The arguments without the keys that are gone, and without a list that was the default."""
-    ignored = {key for key, (value, _) in _ACCEPTED.items() if _plain(args.get(key)) == value}
+    ignored = {key for key in _ACCEPTED if _is_ignored(key, args)}
     for key in sorted(ignored):
         message = f"ignored: {_ACCEPTED[key][1]}; remove the key"
         warnings.append(ConfigError(path=f"{path}.{key}", message=message))
@@ -62,10 +64,18 @@ def of_recorded_run(args: Mapping[str, Any]) -> dict[str, Any]:
         return dict(args)
     is_upstream = args.get("policy") == "Upstream"
     search = {} if is_upstream else {"search": _SEARCH}
-    read_list = "disturbance" if args.get("search") == "LeastDisturbance" else "ranking"
+    read_list = "disturbance" if args.get("search") == _LEAST else "ranking"
     order = list(UPSTREAM_DISTURBANCE) if is_upstream else _order(args, read_list)
-    kept = {key: value for key, value in args.items() if key not in _ACCEPTED}
+    former = {"ranking", "leastDisturbanceFor", "disturbance", *(k for k in args if _is_ignored(k, args))}
+    kept = {key: value for key, value in args.items() if key not in former}
     return {**search, **kept, **({"disturbance": order} if order else {})}
+
+
+def _is_ignored(key: str, args: Mapping[str, Any]) -> bool:
+    """Whether it has the value that was its default."""
+    if key not in _ACCEPTED or _plain(args.get(key)) != _ACCEPTED[key][0]:
+        return False
+    return key != "planningPatience" or args.get("search", _LEAST) != _LEAST
 
 
 def _instead(key: str, args: Mapping[str, Any], ignored: set[str]) -> str:

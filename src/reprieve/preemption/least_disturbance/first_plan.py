@@ -11,7 +11,7 @@ from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.least_disturbance.model import (
     Counts,
     Item,
-    Measured,
+    Measure,
     RoomModel,
     Term,
     capacities,
@@ -202,4 +202,4 @@ def weights_of(model: RoomModel) -> Floats:
 
 
 def _has_price(term: Term) -> bool:
-    return term.measured is Measured.SUM and not term.budgets
+    return term.measured is Measure.SUM and not term.budgets

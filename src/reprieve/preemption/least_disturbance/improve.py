@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.model import Measured, RoomModel, Seats
+from reprieve.preemption.least_disturbance.model import Measure, RoomModel, Seats
 from reprieve.preemption.least_disturbance.program import Program, TooLargeError, program_of
 
 
@@ -257,7 +257,7 @@ class _Stages:
 
     def run(self) -> Improved:
         order = self.model.order
-        at = next((i for i, term in enumerate(order) if term.measured is Measured.PRIORITY), None)
+        at = next((i for i, term in enumerate(order) if term.measured is Measure.PRIORITY), None)
         if at is None:
             return self._in_turn(self.model, len(order))
         levels = self.model.levels
@@ -301,7 +301,7 @@ class _Stages:
             stage = solver.feasible(values)
             return self._told(solver.program, stage.solution, known, stage)
         for place in range(len(known), upto):
-            if model.order[place].measured is Measured.SUM:
+            if model.order[place].measured is Measure.SUM:
                 stage = solver.minimise(place, values)
             else:
                 stage = self._lowered(solver, place, values)
@@ -361,9 +361,9 @@ class _Stages:
 def _levels(model: RoomModel, place: int) -> set[float]:
     """What units cost by a term that is no sum."""
     match model.order[place].measured:
-        case Measured.PRIORITY:
+        case Measure.PRIORITY:
             return {item.priority for item in model.items}
-        case Measured.HIGHEST:
+        case Measure.HIGHEST:
             return {item.prices[place] for item in model.items}
         case _:
             top = max((item.priority for item in model.items), default=0)

@@ -26,7 +26,7 @@ Shares = tuple[tuple[int, int], ...]  # budgets, and with how many pods of a uni
 Costs = tuple[float, ...]  # by each term; the smallest wins
 
 
-class Measured(StrEnum):
+class Measure(StrEnum):
     """What a term of the model measures."""
 
     SUM = "Sum"  # of what units cost alone
@@ -39,7 +39,7 @@ class Term(NamedTuple):
     """A criterion, in the plain terms of a solver."""
 
     name: str
-    measured: Measured
+    measured: Measure
     budgets: int = 0  # what a pod beyond a budget adds
     idle: int = 0  # what a pod adds that runs on for nothing
     ended: int = 0  # what a group adds that is left with too little
@@ -95,9 +95,9 @@ class RoomModel:
 
     def up_to(self, place: int, most: float) -> "RoomModel":
         """The same, with no unit that costs more than this by a term that is no sum."""
-        if self.order[place].measured is Measured.PRIORITY:
+        if self.order[place].measured is Measure.PRIORITY:
             return self.below(most)
-        if self.order[place].measured is Measured.HIGHEST:
+        if self.order[place].measured is Measure.HIGHEST:
             return replace(self, items=tuple(item for item in self.items if item.prices[place] <= most))
         top = max((item.priority for item in self.items), default=0)
         cut = (item if item.priority < top else item.not_before(-most) for item in self.items)
@@ -285,14 +285,14 @@ class RoomModel:
 
         def value(place: int, term: Term) -> float:
             match term.measured:
-                case Measured.PRIORITY:
+                case Measure.PRIORITY:
                     return max((item.priority for item, _ in going), default=-math.inf)
-                case Measured.HIGHEST:
+                case Measure.HIGHEST:
                     return max((item.prices[place] for item, _ in going), default=-math.inf)
-                case Measured.EARLIEST_START:
+                case Measure.EARLIEST_START:
                     top = max((item.priority for item, _ in going), default=0)
                     return -min((i.starts[n - 1] for i, n in going if i.priority == top), default=math.inf)
-                case Measured.SUM:
+                case Measure.SUM:
                     alone = sum(item.prices[place] * n for item, n in going)
                     return alone + beyond * term.budgets + idle * term.idle + ended * term.ended
 

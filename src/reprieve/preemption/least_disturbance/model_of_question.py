@@ -19,7 +19,7 @@ from reprieve.preemption.least_disturbance.model import (
     Amounts,
     Footprint,
     Item,
-    Measured,
+    Measure,
     RoomModel,
     Shares,
     Term,
@@ -163,13 +163,13 @@ def terms_of(order: tuple[Criterion, ...]) -> tuple[Term, ...]:
     terms: list[Term] = []
     for criterion in order:
         if criterion is HIGHEST_PRIORITY:
-            measured = Measured.PRIORITY
+            measured = Measure.PRIORITY
         elif criterion is LATEST_START and HIGHEST_PRIORITY in order[: len(terms)]:
-            measured = Measured.EARLIEST_START
+            measured = Measure.EARLIEST_START
         elif criterion.measures_plans:
             break
         else:
-            measured = Measured.HIGHEST if criterion.combined is Combined.HIGHEST else Measured.SUM
+            measured = Measure.HIGHEST if criterion.combined is Combined.HIGHEST else Measure.SUM
         terms.append(Term(criterion.name, measured, criterion.budgets, criterion.idle, criterion.ended))
     return tuple(terms)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reprieve.model.snapshot import NOWHERE
-from reprieve.preemption.least_disturbance.model import Counts, Measured, RoomModel, Seats
+from reprieve.preemption.least_disturbance.model import Counts, Measure, RoomModel, Seats
 from reprieve.preemption.least_disturbance.patterns import EvictionPattern, EvictionPatterns, patterns_of
 
 MOST_COLUMNS = 20_000
@@ -57,7 +57,7 @@ class Program:
             raise TooLargeError
         self.uppers.append(upper)
         for place, price in prices:
-            if price and self.model.order[place].measured is Measured.SUM:
+            if price and self.model.order[place].measured is Measure.SUM:
                 self.objectives[place][len(self.uppers) - 1] = price
         return len(self.uppers) - 1
 

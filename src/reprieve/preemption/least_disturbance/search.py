@@ -7,7 +7,7 @@ from typing import Protocol
 from reprieve.preemption.least_disturbance.first_plan import first_plan
 from reprieve.preemption.least_disturbance.first_seats import first_seats
 from reprieve.preemption.least_disturbance.improve import Solution
-from reprieve.preemption.least_disturbance.model import Counts, Measured, RoomModel, Seats, Term
+from reprieve.preemption.least_disturbance.model import Counts, Measure, RoomModel, Seats, Term
 
 _LEVELS = 5  # ceilings for which a first plan is made
 
@@ -73,7 +73,7 @@ def _ceilings(rooms: Rooms) -> Sequence[float]:
 
 
 def _place_of_priority(order: Sequence[Term]) -> int | None:
-    return next((i for i, term in enumerate(order) if term.measured is Measured.PRIORITY), None)
+    return next((i for i, term in enumerate(order) if term.measured is Measure.PRIORITY), None)
 
 
 def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
