@@ -24,7 +24,7 @@ def said(*arguments: str) -> str:
         (
             "demo --scene gng",
             "--scene: expected one of placement, workloads, gang, groups, trees, budgets, toleration, "
-            'handover, resize, got "gng" (did you mean "gang"?)',
+            'handover, crowd, resize, got "gng" (did you mean "gang"?)',
         ),
         ("demo --sped 1", '--sped: no such option (did you mean "--speed"?)'),
         ("demo --speed x", '--speed: expected a number, got "x"'),

@@ -100,14 +100,19 @@ def test_victims_and_spared_units_and_why() -> None:
         "",
         "  SPARED            PODS  PRIORITY  BECAUSE",
         "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
+        "",
+        "  Disturbance: BudgetsBroken 1, HighestPriority 1, PodsStopped 3, WorkloadsEnded 2, "
+        "PrioritySum 6442450946, Cascade 4, LostWork 0, LatestStart -.",
+        "  Proved: no plan disturbs less.",
+        "  If created again, the 3 victims would fit nowhere.",
     ]
 
 
 def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
     lines = texts(decision_lines(disturbing_least()))
     assert lines[-3:] == [
-        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
-        "LostWork 0.",
+        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, "
+        "PrioritySum 4294967296, Cascade 4, LostWork 0, LatestStart -.",
         "  Proved: no plan disturbs less.",
         "  If created again, the 2 victims would fit nowhere.",
     ]
@@ -115,7 +120,7 @@ def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
 
 def test_a_plan_without_effort_is_not_proved() -> None:
     lines = texts(decision_lines(disturbing_least(planning_effort=0)))
-    bound = "BudgetsBroken 0, HighestPriority 0, PodsStopped 2"
+    bound = "BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, PrioritySum 2863311532"
     assert lines[-2] == f"  Not proved to be the least; no plan is below {bound}."
 
 
@@ -170,8 +175,8 @@ def in_two_racks() -> Decision:
     return only_decision(
         *(a_node(f"n{i}", labels={"rack": "ab"[i]}) for i in range(2)),
         *pods,
-        a_group("urgent", 9, 1, topologyKey="rack"),
-        a_member("urgent-0", "urgent", cpu="3", priority=9),
+        a_group("urgent", 9, 2, topologyKey="rack"),
+        *(a_member(f"urgent-{i}", "urgent", cpu="1500m", priority=9) for i in range(2)),
         policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
 
@@ -249,8 +254,10 @@ def test_the_cost_and_its_bound_as_json() -> None:
         "HighestPriority": 0,
         "PodsStopped": 2,
         "WorkloadsEnded": 2,
+        "PrioritySum": 2 * 2**31,
         "Cascade": 4,
         "LostWork": 0,
+        "LatestStart": None,
     }
     assert (document["cost"], document["bound"], document["proved"]) == (cost, cost, True)
     assert document["effort"] >= 0

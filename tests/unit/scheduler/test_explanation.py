@@ -142,11 +142,11 @@ def test_a_plan_loses_by_the_first_criterion_in_which_it_is_worse() -> None:
     )
     assert made.domain == "n3"
     assert [(loser.domain, loser.pods, loser.lost_by.code) for loser in made.losers] == [
-        ("n2", 2, "SmallestSumOfPriorities"),
+        ("n2", 2, "FewestPodsStopped"),
         ("n1", 1, "LowestHighestPriority"),
     ]
     assert made.decided_by is not None
-    assert made.decided_by.code == "SmallestSumOfPriorities"
+    assert made.decided_by.code == "FewestPodsStopped"
 
 
 def test_at_most_twenty_losers_are_kept() -> None:
