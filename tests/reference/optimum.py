@@ -2,8 +2,8 @@
 
     python -m tests.reference.optimum [--worlds N] [--from SEED]
 
-For each policy: how often its plan is not the best by the default criteria, and where it is not, how much more
-it costs, in pods beyond budgets, in the highest priority that is hit, and in pods disturbed.
+For each policy: how often its plan is not the best by the default criteria, and where it is not, how much
+more it costs, in pods beyond budgets, in the highest priority that is hit, and in pods disturbed.
 """
 
 import argparse
