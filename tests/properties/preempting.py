@@ -40,6 +40,11 @@ def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
     return None if isinstance(found, Placement) else Question(demand, view, found.survey, policy=policy)
 
 
+def unspent(question: Question) -> Question:
+    """With an effort of its own: what a search says it has spent is that of all searches for the demand."""
+    return replace(question, demand=replace(question.demand, effort=Effort(question.demand.effort.units)))
+
+
 def plans_of(question: Question | None) -> list[Plan]:
     plans = candidates(question, now=0) if question is not None else []
     return [] if isinstance(plans, NoPlan) else plans

@@ -21,7 +21,7 @@ from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.within_limit import WithinLimit
 from tests.properties.crowded import EVERYTHING, Crowd, seeded_crowd
-from tests.properties.preempting import POLICIES, question_of
+from tests.properties.preempting import POLICIES, question_of, unspent
 from tests.properties.worlds import decoded
 from tests.reference.plain.eviction_limit import may_be_evicted_from, workload
 
@@ -142,7 +142,7 @@ def test_without_evictions_the_limit_changes_nothing(evicted: Evicted, policy: P
     question = asked(replace(evicted, moments={}), policy)
     if question is not None:
         heedless = replace(question, policy=replace(policy, rules=RULES))
-        assert candidates(question, NOW) == candidates(heedless, NOW)
+        assert candidates(unspent(question), NOW) == candidates(unspent(heedless), NOW)
 
 
 def test_enough_is_protected() -> None:

@@ -19,7 +19,7 @@ from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.tolerating import tolerating
 from reprieve.preemption.units import Unit, pods_alone
 from tests.properties.crowded import Crowd
-from tests.properties.preempting import POLICIES, answer, question_of
+from tests.properties.preempting import POLICIES, answer, question_of, unspent
 from tests.properties.tolerant import NOW, tolerant_crowd, tolerant_crowds
 from tests.properties.worlds import decoded
 from tests.reference.plain.toleration import may_be_taken_from
@@ -156,7 +156,7 @@ def test_without_annotations_the_rule_changes_nothing(crowd: Crowd, policy: Poli
     question = question_of(unannotated(crowd), policy)
     if question is not None:
         heedless = replace(question, policy=replace(policy, rules=TIMELESS))
-        assert candidates(question, START) == candidates(heedless, START)
+        assert candidates(unspent(question), START) == candidates(unspent(heedless), START)
 
 
 @given(CROWDS)

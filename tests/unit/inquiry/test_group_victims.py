@@ -29,7 +29,8 @@ STEADY: dict[str, object] = {"class": "steady", "namespaces": ["default"]}
 TRAIN = GroupLine(priority=5, annotations={ANNOTATION: "steady"})
 
 
-def a_world(priority: int, group: GroupLine = TRAIN, **more: Any) -> WorldLine:
+def a_world(priority: int, group: GroupLine = TRAIN, start: int = 2, **more: Any) -> WorldLine:
+    """``start``: of t1, which is the younger one."""
     return WorldLine(
         nodes={"n1": "cpu 2"},
         classes={"steady": ClassLine(value=50)},

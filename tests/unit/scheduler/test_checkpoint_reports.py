@@ -89,6 +89,6 @@ def named(pod: Pod) -> Any:
     return msgspec.structs.replace(pod.metadata, uid="uid-again")
 
 
-@pytest.mark.parametrize("policy", [replace(LEAST, disturbance=order) for order in (AS_UPSTREAM, (PODS,))])
+@pytest.mark.parametrize("policy", [replace(REPRIEVE, disturbance=order) for order in (AS_UPSTREAM, (PODS,))])
 def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []
