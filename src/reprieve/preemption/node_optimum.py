@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask, mask_of
-from reprieve.placement.effort import Share
+from reprieve.placement.effort import Effort, Share
 from reprieve.placement.place import Placement
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Combined, Cost, Criterion
@@ -29,7 +29,9 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     """With a better plan in front, if there is one, and what is known of the best."""
     question = nodes.question
     best = plans[0] if plans else None
-    before, share = question.demand.effort.spent, question.demand.effort.share()
+    # Where there is no effort, one record stands for all demands.
+    effort = question.demand.effort if question.demand.effort.units else Effort(0)
+    before, share = effort.spent, effort.share()
     least: Sequence[float] | None = None  # of the nodes that may have a better plan
     for place, bound in _may_be_better(nodes, best):
         if best is not None and not best.cost.is_above(bound):
@@ -47,7 +49,7 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     proved = is_exact and least is None
     bound = tuple(best.cost) if proved else tuple(least or ()) if is_exact else ()
     names = (criterion.name for criterion in question.criteria)
-    spent = question.demand.effort.spent - before
+    spent = effort.spent - before
     quality = Quality(best.cost.named(), tuple(zip(names, bound, strict=False)), proved, spent)
     return [replace(best, quality=quality), *others]
 

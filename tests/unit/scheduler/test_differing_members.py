@@ -9,8 +9,9 @@ from reprieve.model.objects import KubernetesObject
 from reprieve.placement.profile import Profile
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import PRIORITY_CEILING, REPRIEVE
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
@@ -88,7 +89,7 @@ def test_what_the_effort_does_not_suffice_for_is_not_proved() -> None:
     assert decision.unproved is not None
     assert decision.unproved.code == "EffortSpent"
     assert decision.text.endswith("; not proved: the effort of 1 placement was spent")
-    assert decision_json(decision)["unproved"] == {
+    assert document_of(decision)["unproved"] == {
         "code": "EffortSpent",
         "text": "not proved: the effort of 1 placement was spent",
     }
