@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from reprieve.model.effects import Target
 from reprieve.model.formatting import moment_text
-from reprieve.preemption.criteria import criterion_named
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
     Decision,
@@ -21,6 +20,7 @@ from reprieve.scheduler.decision import (
     Spared,
     Victim,
     VictimsOnward,
+    has_plain_number,
     preempting_text,
     priority_text,
     proof_text,
@@ -162,7 +162,7 @@ def quality_sentences(quality: PlanQuality, onward: VictimsOnward | None) -> Ite
     yield f"{proof[0].upper()}{proof[1:]}." if proof else "Not proved to be the least."
     if not quality.proved and any(cost[name] != value for name, value in least.items()):
         yield f"No plan is below {measured_text(least)}."
-    less = {name: by for name, by in quality.saved.items() if by and by > 0 and _is_plain(name)}
+    less = {name: by for name, by in quality.saved.items() if by and by > 0 and has_plain_number(name)}
     if less:
         yield f"PriorityCeiling would disturb more: {measured_text(less)}."
     if onward is not None and onward != VictimsOnward(0, 0, 0):
@@ -193,7 +193,7 @@ def shown_cost(quality: PlanQuality) -> dict[str, float]:
     return {
         name: value
         for place, (name, value) in enumerate(quality.cost.items())
-        if value is not None and (value or place < _ALWAYS_SHOWN) and _is_plain(name)
+        if value is not None and (value or place < _ALWAYS_SHOWN) and has_plain_number(name)
     }
 
 
@@ -211,12 +211,7 @@ def gap_text(quality: PlanQuality) -> str:
     if quality.gap is None:
         return ""
     name, value = quality.gap
-    return name if value is None or not _is_plain(name) else measured_text({name: value})
-
-
-def _is_plain(name: str) -> bool:
-    criterion = criterion_named(name)
-    return criterion is None or criterion.has_plain_number
+    return name if value is None or not has_plain_number(name) else measured_text({name: value})
 
 
 def _number(value: float) -> str:

@@ -412,6 +412,12 @@ def proof_text(quality: PlanQuality) -> str:
     return f"proved through {last}: no plan{alike} {better}"
 
 
+def has_plain_number(name: str) -> bool:
+    """Whether people can make sense of what a plan costs by this criterion."""
+    criterion = criterion_named(name)
+    return criterion is None or criterion.has_plain_number
+
+
 def waiting_text(decision: Decision, places: Iterable[str]) -> str:
     """Says how many pods leave which nodes, and no names: readers may not see their namespaces."""
     room = decision.preemption or Preemption()
