@@ -357,12 +357,18 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
 def _weighed(
     state: State, context: DecisionContext, policy: Policy | None, deferral: Deferral, now: float
 ) -> Weighed:
-    """While the solver is busy with another plan, a demand goes ahead with its first one."""
-    gangs = state.settings.gangs
-    if policy is not None and not deferral.earlier and state.improvements.is_any_awaited(now):
+    """While the solver is busy with another plan, a demand goes ahead with its first one.
+
+    Where a solver may find a plan and there is no first one, it is asked all the same.
+    """
+    gangs, effort = state.settings.gangs, context.demand.effort
+    begins = policy is not None and policy.patience and not deferral.earlier
+    if policy is not None and begins and state.improvements.is_any_awaited(now):
+        before = replace(effort)
         first = make_room(context, replace(policy, improving=busy), gangs, now)
-        if first.plans:
+        if first.plans or not effort.unanswered:
             return first
+        effort.spent, effort.fell_short, effort.unanswered = before.spent, before.fell_short, False
     return make_room(context, _deferring(policy, deferral), gangs, now)
 
 
