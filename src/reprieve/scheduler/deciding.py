@@ -13,6 +13,7 @@ from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
@@ -268,8 +269,8 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if improving is not None:
         deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
     weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
-    policies = _policies_in_turn(state, policy, deferral, now) if not requester.forbidden else ()
-    for tried in policies:
+    effort = context.demand.effort
+    for tried in _policies_in_turn(state, policy, deferral, effort, now) if not requester.forbidden else ():
         weighed = make_room(replace(context, unplaced=found), tried, state.settings.gangs, now)
         if weighed.plans:
             break
@@ -356,11 +357,19 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
 
 
 def _policies_in_turn(
-    state: State, policy: Policy | None, deferral: Deferral, now: float
+    state: State, policy: Policy | None, deferral: Deferral, effort: Effort, now: float
 ) -> Iterator[Policy | None]:
-    """While the solver is busy with another plan, a demand goes ahead with its first one."""
-    if policy is not None and not deferral.earlier and state.improvements.is_any_awaited(now):
+    """While the solver is busy with another plan, a demand goes ahead with its first one.
+
+    Where there is none and a solver may find one, it is asked all the same.
+    """
+    begins = policy is not None and policy.patience and not deferral.earlier
+    if policy is not None and begins and state.improvements.is_any_awaited(now):
+        before = replace(effort)
         yield replace(policy, improving=busy)
+        if not effort.unanswered:
+            return
+        effort.spent, effort.fell_short, effort.unanswered = before.spent, before.fell_short, False
     yield _deferring(policy, deferral)
 
 

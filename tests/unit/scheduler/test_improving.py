@@ -139,8 +139,10 @@ def test_without_effort_no_solver_is_asked() -> None:
 
 def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
     cluster = begun()
+    assert cluster.stage.scheduler.next_time() == 1.0, "then it is reported"
+    cluster.stage.after(1.0)
     assert cluster.stage.scheduler.next_time() == PATIENCE
-    cluster.stage.after(PATIENCE)
+    cluster.stage.after(PATIENCE - 1.0)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
     unproved = cluster.stage.decisions[-1].unproved
     assert unproved is not None and unproved.code == "NoAnswer", "and not that an effort was spent"
@@ -151,10 +153,10 @@ def test_a_plan_that_is_searched_anew_says_that_no_solver_has_answered() -> None
     cluster = begun()
     cluster.gone(reserved(cluster)["g-0"], kind="Node")
     cluster.stage.after(PATIENCE)
-    assert outcomes(cluster) == [Outcome.IMPROVING, Outcome.IMPROVING, Outcome.PREEMPTS]
+    assert (outcomes(cluster)[-1], {*outcomes(cluster)[:-1]}) == (Outcome.PREEMPTS, {Outcome.IMPROVING})
     assert not quality(cluster).proved
     said = [decision.unproved.code for decision in cluster.stage.decisions if decision.unproved is not None]
-    assert said == ["NoAnswer"] * 3
+    assert said == ["NoAnswer"] * len(outcomes(cluster))
     assert (NO_EFFORT.spent, NO_EFFORT.fell_short, NO_EFFORT.unanswered) == (0, False, False)
 
 
@@ -256,7 +258,7 @@ def test_a_node_of_the_first_plan_vanishes() -> None:
 def test_a_demand_of_higher_priority_takes_what_it_needs() -> None:
     cluster = begun()
     cluster.show(*gang("vip", 30))
-    assert outcomes(cluster)[-1] is Outcome.IMPROVING
+    assert outcomes(cluster) == [Outcome.IMPROVING, Outcome.PREEMPTS], "the solver is busy"
     cluster.stage.improve()
     plans = dict(cluster.stage.scheduler._state.plans)
     assert {key.name for key in plans} == {"vip", "g"}

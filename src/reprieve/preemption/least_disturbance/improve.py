@@ -1,8 +1,9 @@
 """A better plan, and a proof: the integer program is solved term by term, each within the best of
 those before it.
 
-The solver is stopped at a number of its steps and never at a time, so that the same input has the same result
-on any machine. It is loaded when it is first needed: a scheduler that does not use it pays nothing for it.
+Within a decision the solver is stopped at a number of its steps and never at a time, so that the same input
+has the same result on any machine. It is loaded when it is first needed: a scheduler that does not use it
+pays nothing for it.
 """
 
 import math
@@ -67,7 +68,7 @@ class _Solver:
         objective = self.program.objectives[place]
         if start is not None and not self._value(objective, start):
             return _Stage(0, 0, start)
-        if self.effort.is_over():
+        if self.effort.is_over:
             return _Stage(solution=start)
         if max(objective.values(), default=0) <= _LARGEST:
             return self._solved(objective, start)
@@ -146,6 +147,8 @@ class _Solver:
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)
+        if math.isfinite(left := self.effort.seconds_left()):  # between two callbacks much time may pass
+            solver.setOptionValue("time_limit", max(left, 0.0))
         solver.passModel(self._lp(highspy, objective))
         if start is not None:
             known = highspy.HighsSolution()
@@ -230,7 +233,7 @@ class _Meter:
 
     def step(self, _kind: Any, _message: str, _out: Any, into: Any, _data: Any) -> None:
         self.effort.spent = min(self.effort.units, self.effort.spent + self.price)
-        if self.effort.spent >= self.effort.units or self.effort.is_over():
+        if self.effort.spent >= self.effort.units or self.effort.is_over:
             into.user_interrupt = True
 
 
@@ -243,10 +246,14 @@ _ENTRIES = 50  # of the matrix; a call for so many is about as much work as one 
 
 def improved(model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
     """``start``: a plan that is known."""
+    stages = _Stages(model, effort, start)
     try:
-        return _Stages(model, effort, start).run()
+        found = stages.run()
     except TooLargeError:
         return Improved(start)
+    if found.best is None and not found.infeasible:  # the last stage ended early, and found none by itself
+        return replace(found, best=stages.start)
+    return found
 
 
 @dataclass(slots=True, eq=False)

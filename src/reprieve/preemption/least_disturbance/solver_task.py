@@ -14,7 +14,7 @@ import numpy as np
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
-from reprieve.placement.effort import Effort, never
+from reprieve.placement.effort import Effort, unlimited
 from reprieve.preemption.gangs import GroupNeeds
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Seats, Shares, Term
@@ -169,6 +169,14 @@ def message_of(request: ImprovePlan) -> bytes:
     )
 
 
+def within(message: bytes, effort: int) -> bytes:
+    """The same with no more effort than this."""
+    asked = _MESSAGE.decode(message)
+    return msgspec.msgpack.encode(
+        _Message(asked.tasks, min(asked.effort, effort), asked.shared, asked.seconds)
+    )
+
+
 _MESSAGE = msgspec.msgpack.Decoder(_Message)
 _ANSWER = msgspec.msgpack.Decoder(tuple[Improvement, ...])
 
@@ -178,11 +186,11 @@ def seconds_for(message: bytes) -> float:
     return _MESSAGE.decode(message).seconds
 
 
-def solved(message: bytes, is_over: Callable[[], bool] = never) -> bytes:
-    """A function of the message alone, unless it is over before the effort is spent: then it is the best that
-    was found until then."""
+def solved(message: bytes, seconds_left: Callable[[], float] = unlimited) -> bytes:
+    """A function of the message alone, unless the time ends before the effort: then it is the best that was
+    found until then."""
     asked = _MESSAGE.decode(message)
-    effort = Effort(asked.effort, is_over=is_over)
+    effort = Effort(asked.effort, seconds_left=seconds_left)
     found = []
     for task in asked.tasks:
         lent = effort.lent(all_of_it=not asked.shared)
