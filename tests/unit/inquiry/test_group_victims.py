@@ -131,7 +131,7 @@ def test_an_anonymous_snapshot_names_the_class_by_its_new_name() -> None:
 
 
 def test_a_pod_that_costs_more_is_spared_and_the_reason_is_given() -> None:
-    report = asked(a_world(9, GroupLine(priority=5), start=1, annotations={DISRUPTION_COST: "3"}))
+    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
     assert [victim.pod.name for victim in report.victims] == ["t0"]
     assert [(spared.unit, spared.because.code) for spared in report.spared] == [
         ("Pod/default/t1", "CostsMore")

@@ -36,7 +36,7 @@ def test_a_resize_that_preempts() -> None:
     assert price == "  It fits after preemption: preempting 1 pod on n1."
     assert then == "  Then db gets 3 cpu on n1."
     assert found.preemption is not None
-    assert found.preemption.choice_text == "no other placement is possible"
+    assert found.preemption.choice_text == ("no other placement is possible; proved: no plan disturbs less")
     told = document_of(found)
     resources = {"cpu": {"has": 2000, "wants": 3000}}
     assert told["growth"] == {"node": "n1", "resources": resources, "beside": [], "others": 0}
