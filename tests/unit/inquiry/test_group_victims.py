@@ -37,7 +37,7 @@ def a_world(priority: int, group: GroupLine = TRAIN, start: int = 2, **more: Any
         groups={"train": group},
         pods={
             "t0": PodLine(on="n1", cpu=1, group="train", start=1),
-            "t1": PodLine(**{"on": "n1", "cpu": 1, "group": "train", "start": 2, **more}),
+            "t1": PodLine(**{"on": "n1", "cpu": 1, "group": "train", "start": start, **more}),
             "new": PodLine(cpu=1, priority=priority, start=None),
         },
     )
@@ -131,7 +131,7 @@ def test_an_anonymous_snapshot_names_the_class_by_its_new_name() -> None:
 
 
 def test_a_pod_that_costs_more_is_spared_and_the_reason_is_given() -> None:
-    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
+    report = asked(a_world(9, GroupLine(priority=5), start=1, annotations={DISRUPTION_COST: "3"}))
     assert [victim.pod.name for victim in report.victims] == ["t0"]
     assert [(spared.unit, spared.because.code) for spared in report.spared] == [
         ("Pod/default/t1", "CostsMore")
@@ -139,7 +139,7 @@ def test_a_pod_that_costs_more_is_spared_and_the_reason_is_given() -> None:
 
 
 def test_a_cost_within_a_group_decides_only_where_every_criterion_is_equal() -> None:
-    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
+    report = asked(a_world(9, GroupLine(priority=5), start=1, annotations={DISRUPTION_COST: "3"}))
     assert [victim.pod.name for victim in report.victims] == ["t1"], "it started later"
 
 
