@@ -139,7 +139,7 @@ def test_a_pod_that_costs_more_is_spared_and_the_reason_is_given() -> None:
 
 
 def test_a_cost_within_a_group_decides_only_where_every_criterion_is_equal() -> None:
-    report = asked(a_world(9, GroupLine(priority=5), start=1, annotations={DISRUPTION_COST: "3"}))
+    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
     assert [victim.pod.name for victim in report.victims] == ["t1"], "it started later"
 
 
