@@ -7,7 +7,7 @@ import pytest
 
 from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.events import Improvement, PlanImproved
+from reprieve.model.events import Gone, Improvement, PlanImproved
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement
@@ -23,7 +23,7 @@ from reprieve.scheduler.decision import Outcome, PlanQuality
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.validation import BrokenRuleError
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, later
+from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.stage import remains
 
@@ -567,9 +567,16 @@ def test_a_gang_that_lacks_a_member_says_so() -> None:
     cluster = begun(LONG)
     cluster.stage.after(2.0)
     cluster.gone("g-1")
-    cluster.stage.after(60.0)
     assert said(cluster) == [("False", "ImprovingPlan"), ("False", "Unschedulable")]
     assert reserved(cluster) == {}
+
+
+def test_a_gang_that_is_withdrawn_does_not_go_on_saying_so() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    cluster.stage.happens(*(Gone(target(one)) for one in gang() if isinstance(one, Pod)))
+    assert said(cluster) == [("False", "ImprovingPlan"), ("False", "NoPodWaits")]
+    assert said(begun(LONG).gone("g-0", "g-1")) == [], "there was nothing to replace"
 
 
 def test_a_gang_that_gets_another_member_is_improved_on() -> None:
