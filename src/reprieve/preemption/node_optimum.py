@@ -22,7 +22,7 @@ from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.units import Unit
 
 _AT_A_TIME = 256  # nodes that are bounded closely together
-_STEPS_PER_UNIT = 50  # of the search on a node; so many are about as much work as one placement of a pod
+_STEPS_PER_UNIT = 4  # of the search on a node; so many are about as much work as one placement of a pod
 
 
 def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
@@ -169,7 +169,9 @@ class _Choice:
 
     def _may_go_on(self) -> bool:
         self._steps += 1
-        return self._steps % _STEPS_PER_UNIT != 1 or self.share.take()
+        if self._steps % _STEPS_PER_UNIT == 1:
+            self.share.take()
+        return not self.share.is_spent
 
     def _found(self, chosen: list[int]) -> None:
         question, takeable = self.ground.question, self.ground.takeable
