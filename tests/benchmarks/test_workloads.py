@@ -126,7 +126,7 @@ def test_crowded_worlds(pods: int) -> None:
 @pytest.mark.usefixtures("_small_world")
 @pytest.mark.parametrize("second", [False, True])
 def test_plans_that_are_improved(second: bool) -> None:
-    check(improving.measure(world="H1000", pods=6, millicpu=16000, nodes=40, second=second), 2)
+    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
 
 
 @pytest.mark.usefixtures("_small_world", "_as_it_is")

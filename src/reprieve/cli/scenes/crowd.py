@@ -79,5 +79,7 @@ def comparison_row(name: str, report: WhatIfReport, seconds: float) -> list[str]
         max(victim.priority for victim in report.victims),
         sum(exceeded.going - exceeded.allowed for exceeded in report.exceeded),
     )
-    proved = "-" if report.quality is None else "yes" if report.quality.proved else "no"
+    quality = report.quality
+    is_known = quality is not None and (quality.proved or bool(quality.bound))
+    proved = "-" if not is_known or quality is None else "yes" if quality.proved else "no"
     return [name, *map(str, numbers), f"{seconds:.1f}", proved]
