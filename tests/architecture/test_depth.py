@@ -9,8 +9,8 @@ import pytest
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption import search
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Units
 from reprieve.scheduler import deciding
 from reprieve.scheduler.gang_strategy import MIN_COUNT, POD_BY_POD, GangStrategy

@@ -13,19 +13,19 @@ from tests.architecture.source import modules
 KNOWN_BY = {
     "resize": {"assembly"},
     "toleration": {
-        "inquiry/protections.py",  # says which class would have protected a victim
-        "preemption/eligibility.py",
-        "preemption/exposure.py",
-        "scheduler/explanation.py",  # names the classes that protect pods, and until when
+        "preemption/tolerating.py",
         "scheduler/state.py",  # wakes demands at the earliest end
         "scheduler/toleration_rules.py",
         "scheduler/world.py",  # tells whether the time at which a pod was scheduled matters
     },
+    "tolerating": {"preemption/policy.py"},
+    "within_limit": {"preemption/policy.py", "assembly"},
     "units": {
         "assembly",
         "scheduler/plan_opening.py",  # marks whole groups
         "scheduler/explanation.py",
         "scheduler/member_explanation.py",
+        "scheduler/protection_explanation.py",
         "scheduler/last_look.py",  # finds the members that joined a unit since the decision
         "scheduler/victims_in_flight.py",  # adds rules of eligibility
     },

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.effects import Target
-from reprieve.scheduler.preemption_notes import AnnouncedPreemptor, Cost, preempting
+from reprieve.scheduler.preemption_notes import AnnouncedPreemptor, AnnouncedVictims, preempting
 from tests.architecture.source import ROOT, code_blocks
 
 WHATIF = "reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
@@ -41,7 +41,7 @@ def test_the_readme_opens_with_the_two_commands() -> None:
 def test_the_event_in_the_readme_reads_as_events_do() -> None:
     victims = tuple(Target("Pod", "default", name, name) for name in ("sweep-0", "sweep-1"))
     gang = AnnouncedPreemptor(Target("PodGroup", "default", "train", "uid"), 1000, "d-c20385109b")
-    event = preempting(gang, Cost(victims, dict.fromkeys(victims, "gpu-0"), {}, ()))
+    event = preempting(gang, AnnouncedVictims(victims, dict.fromkeys(victims, "gpu-0"), {}, ()))
     assert event is not None
     assert f"podgroup/train   {event.note}\n" in (ROOT / "README.md").read_text()
 

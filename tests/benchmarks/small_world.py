@@ -1,6 +1,7 @@
 """A small full cluster, called like the program that makes large crowded ones: one JSON object a line.
 
-Every node runs one pod that takes it whole. As in the large worlds, the newcomers come last and have no node.
+Every node runs two pods that take it whole. One goes with a pod of the node before, one with a pod of the next
+one, so that counting alone proves no plan. As in the large worlds, newcomers come last and have no node.
 """
 
 import argparse
@@ -17,7 +18,11 @@ def objects(nodes: int, pods: int, millicpu: int) -> Iterator[Json]:
         yield _object("scheduling.k8s.io/v1", "PriorityClass", f"p{value}", value=value)
     for i in range(nodes):
         yield _object("v1", "Node", f"n{i}", status={"capacity": _SIZE, "allocatable": _SIZE})
-        yield _pod(f"old{i}", 100, 16_000, nodeName=f"n{i}")
+        whole = {"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}, "priority": 100}
+        yield _object("scheduling.k8s.io/v1beta1", "PodGroup", f"pair{i}", namespace="default", spec=whole)
+        pair = {"schedulingGroup": {"podGroupName": f"pair{i}"}}
+        for node in (i, (i + 1) % nodes):
+            yield _pod(f"old{i}-{node}", 100, 8_000, nodeName=f"n{node}", **pair)
     group = {"schedulingGroup": {"podGroupName": "newcomer"}} if pods > 1 else {}
     if group:
         spec = {

@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
@@ -151,9 +150,10 @@ class FakeServer:
 
     async def _decision(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
-        if (found := self.world.details.get(name) or self.world.decisions.get(name)) is None:
+        if (found := self.world.decisions.get(name)) is None:
             return _json({"message": f"decision {name} is not kept any more"}, 404)
-        return _json({"cli": f"reprieve why {name}", **found, **_lists(found)})
+        detail = self.world.details.get(name, {"id": name, "preemption": None, "findings": []})
+        return _json({"cli": f"reprieve why {name}", **detail, "summary": found})
 
     async def _history(self, request: web.Request) -> web.Response:
         if not self.world.can["history"]:
@@ -167,11 +167,6 @@ class FakeServer:
         self.asked.append((name, await request.text() or request.query_string))
         status, answer = self.answers.get(name, (404, {"message": f"nothing is scripted for {name}"}))
         return _json(answer, status)
-
-
-def _lists(found: Json) -> dict[str, Any]:
-    """A summary counts victims and spared units; the document lists them."""
-    return {name: found[name] if isinstance(found[name], list) else [] for name in ("victims", "spared")}
 
 
 def _json(document: Json, status: int = 200) -> web.Response:

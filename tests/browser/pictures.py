@@ -32,8 +32,7 @@ def whatif(page: Page, server: FakeServer) -> None:
     victims = [pod for pod in server.world.pods.values() if pod.group == "team-c/eval"]
     lines = [
         {
-            "namespace": "team-c",
-            "name": pod.key.partition("/")[2],
+            "pod": {"namespace": "team-c", "name": pod.key.partition("/")[2]},
             "node": pod.node,
             "priority": pod.priority,
             "because": {"text": f"{pod.node} is short of nvidia.com/gpu"},
@@ -46,10 +45,11 @@ def whatif(page: Page, server: FakeServer) -> None:
         {
             "outcome": "Preempts",
             "demand": {"kind": "PodGroup", "namespace": "team-a", "name": "new", "priority": 700, "pods": 8},
-            "placements": {one["pod"]: one["node"] for one in placements},
-            "victims": lines,
-            "nodes": [{}, {}, {}],
-            "decidedBy": {"text": "lowest highest priority"},
+            "placements": placements,
+            "preemption": {
+                "victims": lines,
+                "choice": "the best of 4 placements by: lowest highest priority",
+            },
             "overlay": {"victims": [pod.uid for pod in victims], "spared": [], "placements": placements},
         },
     )

@@ -142,7 +142,8 @@ def summary(number: int, **more: Any) -> Json:
         "ended": "RoomUsed",
         "victims": 1,
         "spared": 0,
-        "why": "lowest highest priority",
+        "sparedPods": 0,
+        "why": "the best of 8 placements by: lowest highest priority",
         "nodes": [],
         "cost": {"BudgetsBroken": 0, "HighestPriority": 50, "PodsStopped": 1},
         "bound": {"BudgetsBroken": 0, "HighestPriority": 50, "PodsStopped": 1},
@@ -224,7 +225,9 @@ def _decisions(world: World) -> None:
     for number in range(300, 316):
         key, priority, why = DEMANDS[number % len(DEMANDS)]
         demand = {"kind": "Pod", "key": f"{key}-{number % 7}", "priority": priority, "pods": 1}
-        world.decide(summary(number, demand=demand, victims=1 + number % 5, spared=number % 3, why=why))
+        why = f"the best of {2 + number % 7} placements by: {why}"
+        spared = {"spared": number % 3, "sparedPods": 4 * (number % 3)}
+        world.decide(summary(number, demand=demand, victims=1 + number % 5, why=why, **spared))
     refused = {"kind": "PodGroup", "key": "team-c/giant", "priority": 100, "pods": 64}
     world.decide(
         summary(
@@ -273,7 +276,8 @@ def urgent_arrives(world: World, number: int = 317) -> Json:
         stage="draining",
         ended=None,
         victims=len(victims),
-        spared=2,
+        spared=20,
+        sparedPods=1936,
         nodes=nodes,
         cost=cost,
         bound={**cost, "PodsStopped": len(victims) - 2},
@@ -284,60 +288,73 @@ def urgent_arrives(world: World, number: int = 317) -> Json:
 
 
 def _detail(found: Json, victims: list[Pod]) -> Json:
+    """The document of a decision, with what the page shows beside it."""
     stages = ("nominated", "marking", "evicting", "draining")
     return {
-        **found,
+        "id": found["id"],
+        "kind": "Decision",
+        "summary": found,
         "stages": [{"stage": s, "time": found["time"] + 2 * i} for i, s in enumerate(stages)],
-        "victims": [
-            {
-                "key": pod.key,
-                "uid": pod.uid,
-                "node": pod.node,
-                "priority": pod.priority,
-                "group": pod.group,
-                "state": pod.state,
-                "because": f"{pod.node} is short of nvidia.com/gpu by 2",
-            }
-            for pod in victims
-        ],
-        "spared": [
-            {"unit": "PodGroup/team-c/eval", "pods": 8, "priority": 100, "reason": "there is room beside it"},
-            {
-                "unit": "PodGroup/team-a/finetune",
-                "pods": 6,
-                "priority": 500,
-                "schedulingPriority": 100,
-                "reason": "other victims have lower priorities",
-            },
-        ],
-        "otherPlans": [
-            {
-                "nodes": [f"gpu4-{i}" for i in range(6)],
-                "pods": 8,
-                "victims": ["PodGroup/team-c/eval"],
-                "units": 1,
-                "criterion": "LowestHighestPriority",
-                "text": "lowest highest priority: 8 pods, highest priority 100, budgets exceeded by 0",
-            },
-            {
-                "nodes": ["gpu8-1", "gpu8-2", "gpu8-3"],
-                "pods": 31,
-                "victims": [f"Pod/team-b/job-{i}" for i in range(20)],
-                "units": 31,
-                "criterion": "FewestPods",
-                "text": "fewest pods: 31 pods, highest priority 50, budgets exceeded by 0",
-            },
-        ],
-        "refusedNodes": [
-            {"reason": "node is cordoned", "count": 1, "examples": ["gpu8-5"]},
-            {"reason": "too few nvidia.com/gpu", "count": 20, "examples": ["cpu16-0", "cpu16-1", "cpu16-2"]},
+        "preemption": {
+            "victims": [_victim(pod) for pod in victims],
+            "pods": len(victims),
+            "spared": [
+                _spared("PodGroup/team-c/eval", 8, 100, None, "there is room beside it"),
+                _spared("PodGroup/team-a/finetune", 6, 500, 100, "other victims have lower priorities"),
+            ],
+            "unitsSpared": found["spared"],
+            "podsSpared": found["sparedPods"],
+            "losers": [
+                _loser("gpu4-0", 8, 100, ["PodGroup/team-c/eval"], 1, "lowest highest priority"),
+                _loser("gpu8-1", 31, 50, [f"Pod/team-b/job-{i}" for i in range(20)], 31, "fewest pods"),
+            ],
+            "plans": 8,
+            "exhaustive": False,
+            "choice": found["why"],
+        },
+        "findings": [
+            _finding("node is cordoned", 1, ["gpu8-5"]),
+            _finding("too few nvidia.com/gpu", 20, ["cpu16-0", "cpu16-1", "cpu16-2"]),
         ],
         "placements": [
-            {"pod": f"team-a/urgent-{i}", "node": found["nodes"][i % len(found["nodes"])]} for i in range(8)
+            {"pod": _target(f"team-a/urgent-{i}"), "node": found["nodes"][i % len(found["nodes"])]}
+            for i in range(8)
         ],
         "cli": f"reprieve why {found['id']}",
         "text": f"PodGroup team-a/urgent (8 pods, priority 900) preempts {len(victims)} pods.\n",
     }
+
+
+def _target(key: str, uid: str = "") -> Json:
+    namespace, _, name = key.partition("/")
+    return {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
+
+
+def _victim(pod: Pod) -> Json:
+    return {
+        "pod": _target(pod.key, pod.uid),
+        "node": pod.node,
+        "priority": pod.priority,
+        "ownPriority": None,
+        "unit": f"PodGroup/{pod.group}" if pod.group else f"Pod/{pod.key}",
+        "budgets": [],
+        "because": {"code": "RoomNeeded", "text": f"{pod.node} is short of nvidia.com/gpu by 2"},
+    }
+
+
+def _spared(unit: str, pods: int, priority: int, own: int | None, text: str) -> Json:
+    because = {"code": "FitsBeside", "text": text}
+    return {"unit": unit, "pods": pods, "priority": priority, "ownPriority": own, "because": because}
+
+
+def _loser(domain: str, pods: int, highest: int, units: list[str], count: int, text: str) -> Json:  # noqa: PLR0913, PLR0917
+    cost = {"pods": pods, "highest": highest, "broken": 0, "units": units, "unitCount": count}
+    return {"domain": domain, **cost, "lostBy": {"code": "Criterion", "text": text}}
+
+
+def _finding(text: str, nodes: int, examples: list[str]) -> Json:
+    reason = {"code": "Reason", "detail": "", "text": text}
+    return {"reason": reason, "nodes": nodes, "curable": False, "examples": examples}
 
 
 def _pending(world: World) -> None:

@@ -26,12 +26,15 @@ def test_a_decision_has_stages_victims_spared_units_and_the_plans_that_lost(page
     detail = world.details["d-317"]
     assert texts(page, "rp-decision-view .track .done")[0].startswith("✓nominated")
     assert text(page, "rp-decision-view .track [aria-current=step]").startswith("●draining")
-    assert texts(page, "#victims-of tbody th") == [victim["key"] for victim in detail["victims"]]
+    pods = [victim["pod"] for victim in detail["preemption"]["victims"]]
+    assert texts(page, "#victims-of tbody th") == [f"{pod['namespace']}/{pod['name']}" for pod in pods]
     page.evaluate("document.getElementById('tab-victims-of').focus()")
     page.press("ArrowRight")
     assert page.evaluate("!document.getElementById('spared-by').hidden")
     assert texts(page, "#spared-by tbody th") == ["PodGroup/team-c/eval", "PodGroup/team-a/finetune"]
     assert texts(page, "#spared-by td:nth-of-type(2)") == ["100", "500 (own 100)"]
+    assert "20 units (1,936 pods) could have been evicted and are not." in text(page, "#spared-by")
+    assert "and 18 more that were not recorded" in text(page, "#spared-by")
     assert "there is room beside it" in text(page, "#spared-by")
     page.press("ArrowRight")
     assert "lowest highest priority: 8 pods, highest priority 100" in text(page, "#other-plans")
@@ -41,16 +44,21 @@ def test_a_decision_has_stages_victims_spared_units_and_the_plans_that_lost(page
     assert texts(page, "#other-plans summary") == ["and 23 more"]
     assert second.endswith("Pod/team-b/job-19, and 11 that were not recorded")
     page.press("ArrowRight")
+    assert "and 5 more that were not recorded" in text(page, "#other-plans")
+    counts = ["Victims 16", "Spared units 20", "Other plans 7", "Nodes refused 21"]
+    assert [one for one in texts(page, "rp-decision-view [role=tab]") if one != "Text"] == counts
+    assert "20 units (1,936 pods) spared" in text(page, ".decisions [data-id='d-317'] .second")
     assert "node is cordoned" in text(page, "#refused-nodes")
     assert "cpu16-0, cpu16-1, cpu16-2 and 17 more" in text(page, "#refused-nodes")
     quality = text(page, "rp-decision-view .quality")
     assert "pods stopped 16" in quality
-    assert "no plan can do better than" in quality
+    assert "the best of 8 placements by: lowest highest priority" in quality
+    assert "No plan can do better than" in quality
 
 
 def test_the_victims_states_follow_the_cluster(page: Page, server: FakeServer, world: World) -> None:
     open_decision(page, "d-317")
-    victims = [world.pods[victim["uid"]] for victim in world.details["d-317"]["victims"]]
+    victims = [world.pods[victim["pod"]["uid"]] for victim in world.details["d-317"]["preemption"]["victims"]]
     server.change(*(world.put(victim, state=LEAVING) for victim in victims))
     page.until(
         "[...document.querySelectorAll('#victims-of .state')].every((s) => s.textContent === '✕ leaving')"

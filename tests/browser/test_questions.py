@@ -10,12 +10,7 @@ REPORT = {
     "kind": "WhatIfReport",
     "outcome": "Preempts",
     "demand": {"kind": "Pod", "namespace": "team-a", "name": "new", "priority": 1000, "pods": 1},
-    "placements": {"team-a/new": "gpu8-0"},
-    "spared": [
-        {"unit": "Pod/team-b/x", "pods": 1, "priority": 0, "because": {"text": "there is room beside it"}}
-    ],
-    "nodes": [{"name": "gpu8-1"}],
-    "decidedBy": {"code": "FewestPods", "text": "fewest pods"},
+    "placements": [{"pod": {"namespace": "team-a", "name": "new"}, "node": "gpu8-0"}],
     "text": "Pod team-a/new fits only by preemption.",
 }
 
@@ -31,20 +26,26 @@ def test_a_plan_appears_on_the_map_before_anything_is_submitted(
 ) -> None:
     victim = world.on("gpu8-0")[0]
     line = {
-        "namespace": "team-b",
-        "name": "v",
+        "pod": {"namespace": "team-b", "name": "v"},
         "node": "gpu8-0",
         "priority": 0,
         "because": {"text": "room is needed"},
     }
+    room = {
+        "victims": [line],
+        "spared": [{"unit": "Pod/team-b/x", "pods": 1, "because": {"text": "there is room beside it"}}],
+        "unitsSpared": 1,
+        "podsSpared": 1,
+        "choice": "the best of 8 placements by: fewest pods",
+    }
     overlay = {"victims": [victim.uid], "spared": [], "placements": [{"pod": "team-a/new", "node": "gpu8-0"}]}
-    server.answers["whatif"] = (200, {**REPORT, "victims": [line], "overlay": overlay})
+    server.answers["whatif"] = (200, {**REPORT, "preemption": room, "overlay": overlay})
     ask(page, "kind: Pod")
     page.until("!!document.querySelector('rp-whatif .outcome')")
     assert server.asked == [("whatif", "kind: Pod")]
     assert "It fits only by preemption" in text(page, ".outcome")
     assert "room is needed" in text(page, "rp-whatif .result")
-    assert "Chosen over 1 other plan by: fewest pods." in text(page, "rp-whatif .result")
+    assert "The best of 8 placements by: fewest pods." in text(page, "rp-whatif .result")
     assert "What-if: 1 victim, 1 pod to place." in text(page, "rp-cluster .note")
     drawn(page)
     # The dashed frame of what is to come.
@@ -87,7 +88,9 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
         "uid": "u",
         "priority": 100,
         "preemptableFrom": [{"at": at, "priority": 10_000}],
-        "protections": [{"minimumPriority": 10_000, "until": None, "priorityClasses": ["steady"]}],
+        "protections": [
+            {"minimumPriority": 10_000, "until": None, "reason": "priority class steady tolerates preemption"}
+        ],
         "budgets": [{"name": "team-b/etl", "disruptionsAllowed": 0}],
         "unit": "PodGroup/team-b/g",
         "unitPods": 3,
@@ -98,7 +101,7 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
     row = page.until("document.querySelector('rp-exposure tbody tr')?.textContent")
     assert "10,000" in row
     assert "now" in row
-    assert "tolerates priorities below 10,000 (steady) while it runs" in row
+    assert "priority class steady tolerates preemption (priorities below 10,000, while it runs)" in row
     assert "budget team-b/etl (0 allowed)" in row
     assert "with PodGroup/team-b/g (3 pods)" in row
     page.evaluate("document.getElementById('exposure-namespace').value = 'team-b'")

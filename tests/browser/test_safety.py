@@ -89,21 +89,29 @@ def test_hostile_names_stay_text(page: Page, server: FakeServer, world: World) -
 
 
 def hostile_detail(found: dict[str, object], name: str, node: str) -> dict[str, object]:
+    because = {"code": name, "text": name}
     victim = {
-        "key": f"ns/{name}",
-        "uid": f"uid-ns/{name}",
+        "pod": {"kind": name, "namespace": "ns", "name": name, "uid": f"uid-ns/{name}"},
         "node": node,
         "priority": 1,
-        "group": name,
-        "state": 1,
+        "unit": f"PodGroup/{name}",
+        "budgets": [name],
+        "because": because,
     }
+    loser = {"domain": node, "pods": 1, "highest": 1, "broken": 0, "units": [name], "unitCount": 1}
     return {
-        **found,
+        "id": found["id"],
         "stages": [{"stage": "nominated", "time": NOW}],
-        "victims": [victim],
-        "spared": [{"unit": f"Pod/ns/{name}", "pods": 1, "priority": 1, "reason": name}],
-        "otherPlans": [{"nodes": [node], "victims": [{"key": name}], "criterion": name, "text": name}],
-        "refusedNodes": [{"reason": name, "count": 1, "examples": [node]}],
+        "preemption": {
+            "victims": [victim],
+            "pods": 1,
+            "spared": [{"unit": f"Pod/ns/{name}", "pods": 1, "priority": 1, "because": because}],
+            "unitsSpared": 1,
+            "podsSpared": 1,
+            "losers": [{**loser, "lostBy": because}],
+            "plans": 2,
+        },
+        "findings": [{"reason": because, "nodes": 1, "examples": [node]}],
         "cli": name,
         "text": name,
     }

@@ -59,6 +59,20 @@ def test_the_path_has_a_right_of_its_own() -> None:
     visited(visit)
 
 
+def victims(item: Json) -> list[Json]:
+    return [victim["pod"] for victim in item["preemption"]["victims"]]
+
+
+def test_the_form_of_the_release_before_can_be_asked_for() -> None:
+    async def visit(one: Visitor) -> None:
+        one.recent.keep(preempting())
+        older = await read(one, TOKEN, "?version=v1alpha1")
+        assert older["apiVersion"] == older["items"][0]["apiVersion"] == "reprieve.dev/v1alpha1"
+        assert older["items"][0]["victims"]
+
+    visited(visit)
+
+
 def test_an_administrator_reads_all_names_without_a_review() -> None:
     async def visit(one: Visitor) -> None:
         one.recent.keep(preempting())
@@ -75,10 +89,10 @@ def test_a_reader_without_further_rights_reads_no_names() -> None:
         await given(one)
         document = await read(one, ALICE)
         (item,) = document["items"]
-        assert item["demand"]["name"] is None
-        assert item["demand"]["priority"] == 9
-        assert {victim["name"] for victim in item["victims"]} == {None}
-        assert all(victim["uid"] for victim in item["victims"])
+        assert item["demand"]["name"] == ""
+        assert item["priority"] == 9
+        assert {pod["name"] for pod in victims(item)} == {""}
+        assert all(pod["uid"] for pod in victims(item))
         text = json.dumps(document)
         assert DEMAND not in text
         assert VICTIMS not in text
@@ -90,8 +104,8 @@ def test_a_reader_sees_the_names_of_its_namespace_alone() -> None:
     async def visit(one: Visitor) -> None:
         await given(one, binding("view", VICTIMS))
         (item,) = (await read(one, ALICE))["items"]
-        assert item["demand"]["name"] is None
-        assert {victim["namespace"] for victim in item["victims"]} == {VICTIMS}
+        assert item["demand"]["name"] == ""
+        assert {pod["namespace"] for pod in victims(item)} == {VICTIMS}
 
     visited(visit)
 
@@ -124,7 +138,7 @@ def test_while_reviews_fail_names_are_hidden() -> None:
         await read(one, ALICE, "?limit=0")  # from now on the path itself is allowed for a while
         await one.operator.server.stop()
         (item,) = (await read(one, ALICE))["items"]
-        assert {victim["name"] for victim in item["victims"]} == {None}
+        assert {pod["name"] for pod in victims(item)} == {""}
 
     visited(visit)
 

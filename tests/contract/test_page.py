@@ -86,8 +86,8 @@ def test_names_are_those_that_the_reader_may_get() -> None:
         assert [row[0] for row in shown["pods"]] == [f"{DEMAND}/mine", f"{VICTIMS}/theirs"]
         status, text = await one.get(f"/page/api/decisions/{decision['id']}", ALICE)
         assert status == 200
-        victims = json.loads(text)["victims"]
-        assert {victim["key"] for victim in victims} == {""}
+        victims = json.loads(text)["preemption"]["victims"]
+        assert {victim["pod"]["name"] for victim in victims} == {""}
 
     visited(visit)
 

@@ -105,7 +105,7 @@ def test_a_job_with_roles_is_evicted_as_one() -> None:
     left = {text.split()[1] for _, text in happenings(second) if "is terminating" in text}
     assert left == {"ml/llm-leader", "ml/llm-worker-0", "ml/llm-worker-1"}
     assert "CompositePodGroup/ml/llm is evicted whole or not at all" in second
-    assert pods(second) == {"ml/chat": "gpu-1", "ml/sweep-2": "gpu-2"}
+    assert pods(second) == {"ml/chat": "gpu-1", "ml/sweep-2": "gpu-2", "ml/sweep-3": "gpu-2"}
 
 
 # --- handovers -----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_others_are_scheduled_while_a_victim_drains() -> None:
 
 def test_a_budget_sways_the_choice() -> None:
     first, _ = acts(shown("budgets"))
-    assert "node-2 won over 1 other plan by: fewest disruption budgets broken." in first
+    assert "node-2 is the best of 2 placements by: fewest disruption budgets broken." in first
     assert pods(first)["shop/report"] == "node-2"
 
 

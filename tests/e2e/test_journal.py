@@ -47,7 +47,7 @@ def test_a_run_and_one_that_was_killed_are_repeated(home: Path, tmp_path: Path) 
         kubectl.apply(pod("late"))
         kubectl("wait", "--for=condition=Ready", "pod/late", "--timeout=20s")
         (after,) = (one for one in decisions(kubeconfig) if one["outcome"] == "Preempts")
-        assert (after["id"], after["victims"]) == (before["id"], before["victims"])
+        assert (after["id"], after["preemption"]) == (before["id"], before["preemption"])
     for hash_seed in ("1", "2"):
         done = replay(tmp_path / "journal", hash_seed)
         assert done.stderr == ""

@@ -26,7 +26,9 @@ def test_what_was_said_is_seen(home: Path, tmp_path: Path) -> None:
         assert (said["outcome"], said["snapshot"]["pods"]) == ("Fits", 1)
         kubectl.apply(pod("second"))
         kubectl("wait", "--for=condition=Ready", "pod/second", "--timeout=30s")
-        assert said["placements"] == {"default/second": kubectl.get("pod", "second")["spec"]["nodeName"]}
+        (place,) = said["placements"]
+        assert place["pod"]["name"] == "second"
+        assert place["node"] == kubectl.get("pod", "second")["spec"]["nodeName"]
         again = whatif(kubeconfig, "-f", str(new))
         assert again.returncode == 1
         assert "Pod default/second exists already and runs on " in again.stderr

@@ -66,7 +66,7 @@ def preemption(kubectl: Kubectl, *flags: str) -> Json:
 def test_the_decision_is_listed_and_its_victim_knows_why(owner: Kubectl) -> None:
     decision = preemption(owner)
     assert decision["demand"]["name"] == "urgent"
-    victim = decision["victims"][0]["name"]
+    victim = decision["preemption"]["victims"][0]["pod"]["name"]
     table = reprieve(owner, "decisions", "--victim", victim).stdout.splitlines()
     assert table[0].split() == ["TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE"]
     assert decision["id"] in table[1]
@@ -95,9 +95,9 @@ def test_what_lets_the_replacement_run_is_true(owner: Kubectl) -> None:
 
 def test_names_are_for_those_that_may_read_them(owner: Kubectl) -> None:
     hidden = preemption(owner, "--context", "alice")
-    assert hidden["demand"]["name"] is None
-    assert hidden["demand"]["priority"] == 1000
-    assert hidden["victims"][0]["name"] is None
+    assert hidden["demand"]["name"] == ""
+    assert hidden["priority"] == 1000
+    assert hidden["preemption"]["victims"][0]["pod"]["name"] == ""
     refused = reprieve(owner, "decisions", "--context", "bob")
     assert refused.returncode == 1
     assert "expected a role that allows get on the nonResourceURL /debug/decisions" in refused.stderr

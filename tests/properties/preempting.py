@@ -10,18 +10,21 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement, pod_demand
-from reprieve.preemption import search
+from reprieve.preemption import search, searches
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
-from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
 from tests.reference.demands import gang_demand
 from tests.reference.policies import UPSTREAM
 
-POLICIES = st.sampled_from([REPRIEVE, UPSTREAM])
+PRIORITY_CEILING = replace(REPRIEVE, search=searches.PRIORITY_CEILING)
+POLICIES = st.sampled_from([REPRIEVE, PRIORITY_CEILING, UPSTREAM])
 AMPLE = 1_000_000  # no search in a small cluster comes near it
 
 
@@ -37,6 +40,11 @@ def question_of(crowd: Crowd, policy: Policy = REPRIEVE) -> Question | None:
     return None if isinstance(found, Placement) else Question(demand, view, found.survey, policy=policy)
 
 
+def unspent(question: Question) -> Question:
+    """With an effort of its own: what a search says it has spent is that of all searches for the demand."""
+    return replace(question, demand=replace(question.demand, effort=Effort(question.demand.effort.units)))
+
+
 def plans_of(question: Question | None) -> list[Plan]:
     plans = candidates(question, now=0) if question is not None else []
     return [] if isinstance(plans, NoPlan) else plans
@@ -45,7 +53,7 @@ def plans_of(question: Question | None) -> list[Plan]:
 def takeable_of(question: Question) -> Takeable:
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now=0)
-    return search.takeable_of(question, units, verdict.allowed)
+    return search.takeable_of(question, units, verdict.allowed, now=0)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 
-from reprieve.preemption.policy import REPRIEVE
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, seeded_crowd
 from tests.properties.preempting import answer
 from tests.reference.policies import UPSTREAM

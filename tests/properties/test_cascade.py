@@ -13,6 +13,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable, survey
 from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
 from reprieve.preemption.question import Question
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Unit, Units, pods_and_groups
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
@@ -71,7 +72,7 @@ def classes(seed: int) -> tuple[Units, Ints, Ints] | None:
         return None
     units = pods_and_groups(view)
     numbers = np.unique(units.of_pod[units.of_pod != NOWHERE])
-    return units, numbers, Cascades(Question(demand, view, found.survey), units).of(numbers)
+    return units, numbers, Cascades(Question(demand, view, found.survey, REPRIEVE), units).of(numbers)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

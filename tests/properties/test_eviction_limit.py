@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot import NOWHERE
-from reprieve.preemption.eligibility import RULES, WithinLimit, eligible
+from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import RULES, Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
 from tests.properties.crowded import EVERYTHING, Crowd, seeded_crowd
-from tests.properties.preempting import POLICIES, question_of
+from tests.properties.preempting import POLICIES, question_of, unspent
 from tests.properties.worlds import decoded
 from tests.reference.plain.eviction_limit import may_be_evicted_from, workload
 
@@ -140,12 +142,12 @@ def test_without_evictions_the_limit_changes_nothing(evicted: Evicted, policy: P
     question = asked(replace(evicted, moments={}), policy)
     if question is not None:
         heedless = replace(question, policy=replace(policy, rules=RULES))
-        assert candidates(question, NOW) == candidates(heedless, NOW)
+        assert candidates(unspent(question), NOW) == candidates(unspent(heedless), NOW)
 
 
 def test_enough_is_protected() -> None:
     """Otherwise the properties above say nothing."""
-    questions = [asked(evicted_crowd(seed), Policy()) for seed in range(200)]
+    questions = [asked(evicted_crowd(seed), REPRIEVE) for seed in range(200)]
     found = [candidates(question, NOW) for question in questions if question is not None]
     refusals = [no for no in found if isinstance(no, NoPlan)]
     assert sum(no.retry_at is not None for no in refusals) > 20

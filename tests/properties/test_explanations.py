@@ -29,7 +29,7 @@ def test_victims_and_spared_are_those_of_the_plan(crowd: Crowd, policy: Policy) 
     made = preemption_of(plans, question, leaving=0, now=0)
     assert {victim.pod.name for victim in made.victims} == pods_of(question.view, plans[0].victims)
     assert {spared.unit for spared in made.spared} <= {unit.name for unit in plans[0].spared}
-    assert sum(pods for _, pods in made.giving_way) == made.pods == len(made.victims)
+    assert sum(made.victim_nodes.values()) == made.pods == len(made.victims)
     assert all(victim.because.text and victim.because.code for victim in made.victims)
     assert [loser.domain for loser in made.losers] == [plan.domain for plan in plans[1:21]]
     assert_budgets(made)

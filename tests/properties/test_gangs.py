@@ -19,10 +19,10 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
 from reprieve.scheduler.settings import Settings
@@ -84,7 +84,7 @@ def test_there_is_a_plan_if_the_gang_fits_without_the_others(batch: int) -> None
         allowed = eligible(units, demand, REPRIEVE.rules, 0).allowed
         if isinstance(found, Placement) or world.topology_key or not allowed.any():
             continue
-        plans = candidates(Question(demand, view, found.survey), now=0)
+        plans = candidates(Question(demand, view, found.survey, REPRIEVE), now=0)
         emptied = without(view, units.pods_of(np.flatnonzero(allowed)))
         assert isinstance(plans, NoPlan) is not gang_fits(emptied, rows, world.needed)
         planned += not isinstance(plans, NoPlan)

@@ -10,17 +10,11 @@ from reprieve.model.objects import Pod
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import (
-    budgets_broken,
-    highest_priority,
-    longest_run,
-    pods_disturbed,
-    sum_of_priorities,
-)
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, built, crowds, seeded_crowd
-from tests.properties.preempting import POLICIES, places_of, plans_of, pods_of, question_of
+from tests.properties.preempting import POLICIES, PRIORITY_CEILING, places_of, plans_of, pods_of, question_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.cluster import Cluster
 from tests.reference.plain.victims import excess, priority_of, running, unit_of
@@ -134,7 +128,7 @@ def nodes_of(question: Question, plan: Plan) -> set[str]:
 
 
 @given(CROWDS, POLICIES)
-def test_the_numbers_that_rank_a_plan(crowd: Crowd, policy: Policy) -> None:
+def test_what_a_plan_costs(crowd: Crowd, policy: Policy) -> None:
     question, cluster = question_of(crowd, policy), cluster_of(crowd)
     there = {pod.metadata.name: pod for pod in running(cluster)}
     for plan in plans_of(question):
@@ -147,18 +141,24 @@ def test_the_numbers_that_rank_a_plan(crowd: Crowd, policy: Policy) -> None:
             for pod, priority in zip(victims, priorities, strict=True)
             if priority == highest
         ]
-        assert pods_disturbed(plan) == len(victims)
-        assert highest_priority(plan) == highest
-        assert sum_of_priorities(plan) == sum(priority + 2**31 for priority in priorities)
-        assert longest_run(plan) == -min(starts, default=math.inf)
-        if policy is REPRIEVE:
-            assert budgets_broken(plan) == excess(cluster.objects, victims)
+        expected = {
+            "HighestPriority": highest,
+            "PrioritySum": sum(priority + 2**31 for priority in priorities),
+            "LatestStart": -min(starts, default=math.inf),
+        }
+        expected |= (
+            {"Pods": len(victims)}
+            if policy is UPSTREAM
+            else {"BudgetsBroken": excess(cluster.objects, victims)}
+        )
+        assert expected.items() <= dict(plan.cost.named()).items()
 
 
 @given(CROWDS)
 def test_a_ceiling_is_not_exceeded(crowd: Crowd) -> None:
-    for plan in plans_of(question_of(crowd)):
-        assert plan.ceiling is None or highest_priority(plan) <= plan.ceiling
+    for policy in (REPRIEVE, PRIORITY_CEILING):
+        for plan in plans_of(question_of(crowd, policy)):
+            assert plan.ceiling is None or all(unit.priority <= plan.ceiling for unit in plan.victims)
 
 
 @given(CROWDS)

@@ -3,6 +3,8 @@
 Every group may be given a class, by any annotation, and permitted or not; the priorities do not change.
 """
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,18 +13,20 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
+from reprieve.preemption import searches
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.preemption_priority import ANNOTATION, PermittedClasses
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from reprieve.preemption.units import GroupUnits
 from tests.properties.worlds import decoded
 from tests.reference.demands import gang_demand
 
 CLASSES = {"low": -10, "none": 0, "mid": 5, "high": 50, "top": 1_000_000}
 PRIORITIES = st.integers(-12, 60)
-SEARCHES = st.sampled_from([SearchMode.PRIORITY_CEILING, SearchMode.LEAST_DISTURBANCE, SearchMode.UPSTREAM])
+SEARCHES = st.sampled_from([PRIORITY_CEILING, LEAST_DISTURBANCE, searches.UPSTREAM])
 Edges = dict[str, set[str]]  # groups, and those that each preempts
 
 
@@ -32,7 +36,7 @@ def policies(draw: st.DrawFn) -> Policy:
     spaces = st.frozensets(st.sampled_from(["*", "team-0", "team-1"]))
     permitted = draw(st.dictionaries(st.sampled_from([*CLASSES]), spaces))
     units = GroupUnits(as_upstream=draw(st.booleans()), permitted=PermittedClasses(permitted))
-    return Policy(units=units, search=draw(SEARCHES))
+    return replace(REPRIEVE, units=units, search=draw(SEARCHES))
 
 
 @st.composite
@@ -122,7 +126,7 @@ def test_no_circle_of_preemptions(things: list[Json], one: Policy, other: Policy
 @given(groups(), policies())
 def test_it_protects_and_never_exposes(things: list[Json], policy: Policy) -> None:
     """What a group names may keep a preemptor away, and lets in none that its own priority would not."""
-    plain = Policy(units=GroupUnits(), search=policy.search)
+    plain = replace(REPRIEVE, units=GroupUnits(), search=policy.search)
     first, second = [thing for thing in things if thing["kind"] == "PodGroup"][:2]
     view = view_of(things, first, second)
     assert preempts(view, second, policy) <= preempts(view, second, plain)

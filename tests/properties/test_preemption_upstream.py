@@ -9,12 +9,13 @@ import msgspec
 import pytest
 from hypothesis import settings
 
-from reprieve.preemption.budgets import Joint
+from reprieve.preemption import searches
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, seeded_crowd
-from tests.properties.preempting import plans_of, question_of
-from tests.reference.plain.members import too_small
+from tests.properties.preempting import question_of
+from tests.reference.optimum import best_plan
 from tests.reference.policies import UPSTREAM, usual_rank
 from tests.scenarios.reading import Scenario, read_scenario
 from tests.scenarios.test_scenarios import HERE, told
@@ -22,7 +23,7 @@ from tests.scenarios.test_scenarios import HERE, told
 WORLDS = 10_000 if settings().max_examples > 1000 else 500
 BATCH = WORLDS // 5
 
-ONLY_THE_SEARCH = replace(REPRIEVE, search=SearchMode.UPSTREAM)
+ONLY_THE_SEARCH = replace(REPRIEVE, search=searches.UPSTREAM)
 
 
 def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
@@ -30,16 +31,7 @@ def best_by(policy: Policy, crowd: Crowd) -> Plan | None:
     question = question_of(crowd)
     if question is None:
         return None
-    counting, units = Joint(REPRIEVE.accounts(question.view), ()), REPRIEVE.units(question.view)
-
-    def measured(plan: Plan) -> Plan:
-        """By our criteria: kube-scheduler knows no costs, and does not ask what gangs need."""
-        victims = tuple(units.unit(unit.number) for unit in plan.victims)
-        starved = len(too_small(units, victims))
-        return replace(plan, victims=victims, broken=counting.broken(victims), starved=starved)
-
-    plans = plans_of(replace(question, policy=policy))
-    return min(map(measured, plans), key=usual_rank, default=None)
+    return best_plan(replace(question, policy=policy))
 
 
 def crowds_of(batch: int) -> Iterator[Crowd]:

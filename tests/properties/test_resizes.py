@@ -12,6 +12,7 @@ from reprieve.placement.place import Placement, place
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from tests.reference.searching import best_plan
 
 CAPACITY = 8
@@ -96,7 +97,7 @@ def test_it_fits_if_the_plain_reading_says_so_and_none_goes_in_vain(
     assert isinstance(found, Placement) == fits(asker, others, everybody, accounting)
     if isinstance(found, Placement):
         return
-    plan = best_plan(Question(demand, view, found.survey), now=0)
+    plan = best_plan(Question(demand, view, found.survey, REPRIEVE), now=0)
     lower = [other for other in others if other.priority < asker.priority]
     rest = [other for other in others if other.priority >= asker.priority]
     if isinstance(plan, NoPlan):

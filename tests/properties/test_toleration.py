@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot import NOWHERE
-from reprieve.preemption.eligibility import TIMELESS, Verdict, eligible, tolerating
+from reprieve.preemption.eligibility import TIMELESS, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Why
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.tolerating import tolerating
 from reprieve.preemption.units import Unit, pods_alone
 from tests.properties.crowded import Crowd
-from tests.properties.preempting import POLICIES, answer, question_of
+from tests.properties.preempting import POLICIES, answer, question_of, unspent
 from tests.properties.tolerant import NOW, tolerant_crowd, tolerant_crowds
 from tests.properties.worlds import decoded
 from tests.reference.plain.toleration import may_be_taken_from
@@ -119,7 +121,7 @@ def test_a_pod_that_is_held_back_by_tolerations_alone_has_a_plan_without_them(
 ) -> None:
     question = question_of(crowd, policy)
     found = candidates(question, now) if question is not None else None
-    if question is not None and isinstance(found, NoPlan) and found.why is Why.TOLERATED:
+    if question is not None and isinstance(found, NoPlan) and found.why is Why.PROTECTED:
         heedless = replace(question, policy=replace(policy, rules=TIMELESS))
         without = candidates(heedless, now)
         reached = any(not isinstance(candidates(question, moment), NoPlan) for moment in ends(question, now))
@@ -132,7 +134,7 @@ def test_enough_is_tolerated() -> None:
     found = [candidates(q, START) for q in questions if q is not None]
     refusals = [no for no in found if isinstance(no, NoPlan)]
     assert sum(no.retry_at is not None for no in refusals) > 20
-    assert sum(no.why is Why.TOLERATED and no.retry_at is None for no in refusals) > 5
+    assert sum(no.why is Why.PROTECTED and no.retry_at is None for no in refusals) > 5
     assert len(found) - len(refusals) > 50
 
 
@@ -154,7 +156,7 @@ def test_without_annotations_the_rule_changes_nothing(crowd: Crowd, policy: Poli
     question = question_of(unannotated(crowd), policy)
     if question is not None:
         heedless = replace(question, policy=replace(policy, rules=TIMELESS))
-        assert candidates(question, START) == candidates(heedless, START)
+        assert candidates(unspent(question), START) == candidates(unspent(heedless), START)
 
 
 @given(CROWDS)

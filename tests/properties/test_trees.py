@@ -17,10 +17,11 @@ from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.policy import Search
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from tests.properties.random_gangs import ROOM, TIED
 from tests.properties.random_trees import TreeWorld, built_tree, seeded_tree
 from tests.reference.demands import tree_demand
@@ -57,8 +58,8 @@ def test_a_tree_fits_if_it_fits(batch: int) -> None:
     assert rescued  # or the worlds are too easy
 
 
-@pytest.mark.parametrize("search", [SearchMode.PRIORITY_CEILING, SearchMode.LEAST_DISTURBANCE])
-def test_a_tree_preempts_if_that_helps(search: SearchMode) -> None:
+@pytest.mark.parametrize("search", [PRIORITY_CEILING, LEAST_DISTURBANCE])
+def test_a_tree_preempts_if_that_helps(search: Search) -> None:
     plans = 0
     for seed in range(WORLDS // 2):
         view, rows = built_tree(seeded_tree(seed, FEATURES[seed % 3]))
@@ -71,7 +72,7 @@ def test_a_tree_preempts_if_that_helps(search: SearchMode) -> None:
         found = candidates(question, now=0)
         assert isinstance(found, NoPlan) is not tree_fits(without(view, lower), rows)
         if not isinstance(found, NoPlan):
-            plan = best(question, found)
+            plan = best(found)
             left = without(view, [row for unit in plan.victims for row in unit.pods])
             assert keeps_its_word(left, dict(plan.places))
             assert holds(demand, plan.placement, left, DEFAULT_PROFILE)

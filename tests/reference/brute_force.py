@@ -19,12 +19,12 @@ from reprieve.placement.gang_search import place_in_any_order
 from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import Rank, rank
+from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.units import Unit, UnitKind
-from tests.reference.plain.members import group_of, importance, too_small
+from tests.reference.plain.members import importance, leaf_of, too_small
 
 Units = tuple[Unit, ...]
 
@@ -46,8 +46,11 @@ def gone(view: Snapshot, units: Iterable[Unit]) -> Snapshot:
     return without(view, [pod for unit in units for pod in unit.pods])
 
 
-def _rank(question: Question, plan: Plan) -> Rank:
-    return rank(plan, question.policy.ranking)
+Rank = tuple[tuple[float, ...], str]
+
+
+def _rank(plan: Plan) -> Rank:
+    return tuple(plan.cost), plan.domain
 
 
 # --- the algorithm, step by step -----------------------------------------------------------------
@@ -65,9 +68,9 @@ class PlainSearch:
             return None
         if plan.broken and len(plan.pods) > 1:
             kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
-            plan = min(plan, kinder, key=self._rank) if kinder is not None else plan
+            plan = min(plan, kinder, key=_rank) if kinder is not None else plan
         rival, ends_gangs = self._rival_plan(), plan.starved
-        plan = min(plan, rival, key=self._rank) if rival is not None else plan
+        plan = min(plan, rival, key=_rank) if rival is not None else plan
         return self._kinder_to_gangs(plan) if ends_gangs or plan.starved else plan
 
     def _kinder_to_gangs(self, plan: Plan) -> Plan:
@@ -77,7 +80,7 @@ class PlainSearch:
         for order in (self._local, sorted(self._local, key=self._size)):
             needed = self._needed_by_gangs(placement, order)
             other = self._below_ceiling(placement, tuple(unit for unit in self._local if unit not in needed))
-            plan = min(plan, other, key=self._rank)
+            plan = min(plan, other, key=_rank)
             if not other.starved:
                 break
         return plan
@@ -93,7 +96,7 @@ class PlainSearch:
         near = [u for u in order if any(where[pod] in used or matter[pod] for pod in u.pods)]
         for unit in near:
             going = [other for other in near if other not in kept]
-            is_needed = group_of(units, unit) in too_small(units, going)
+            is_needed = leaf_of(units, unit) in too_small(units, going)
             rest = [other for other in self._local if other not in kept and other is not unit]
             if is_needed and self._fits(placement, rest):
                 kept.append(unit)
@@ -112,11 +115,8 @@ class PlainSearch:
             found = self._place(taken)
             if found is not None:
                 below = self._reprieve(found, taken, ceiling)
-                return below if found == placement else min(below, first, key=self._rank)
+                return below if found == placement else min(below, first, key=_rank)
         return first
-
-    def _rank(self, plan: Plan) -> Rank:
-        return _rank(self._question, plan)
 
     def _place(self, taken: Units) -> Placement | None:
         question = self._question
@@ -197,6 +197,7 @@ class PlainSearch:
             ceiling=ceiling,
             pods=self._question.demand.pods,
             starved=len(too_small(self._takeable.units, victims)),
+            cost=self._takeable.prices.of(victims, self._broken(victims)),
         )
 
 
@@ -204,9 +205,9 @@ class PlainSearch:
 
 
 def optimum(question: Question, takeable: Takeable) -> Plan | None:
-    """The best plan by the ranking, whatever the search would find."""
+    """The best plan by its price, whatever the search would find."""
     plans = [best_in(domain, question, takeable) for domain in domains(question, takeable)]
-    return min((p for p in plans if p is not None), key=partial(_rank, question), default=None)
+    return min((p for p in plans if p is not None), key=_rank, default=None)
 
 
 def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
@@ -220,10 +221,11 @@ def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
             (),
             counting.broken(victims),
             starved=len(too_small(takeable.units, victims)),
+            cost=takeable.prices.of(victims, counting.broken(victims)),
         )
         for victims in subsets(local)
     ]
-    for plan in sorted(candidates, key=partial(_rank, question)):
+    for plan in sorted(candidates, key=_rank):
         view = gone(question.view, plan.victims)
         nodes = next(placements(question, domain, view, question.demand.pods), None)
         if nodes is not None:

@@ -1,5 +1,6 @@
 """What each search finds for a gang or a pod, and what that costs by an order of criteria."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reprieve.model.snapshot import Snapshot
@@ -7,26 +8,27 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
+from reprieve.preemption import searches
+from reprieve.preemption.criteria import CRITERIA, DISTURBANCE
 from reprieve.preemption.plan import NoPlan, Plan, Quality
-from reprieve.preemption.policy import REPRIEVE, Policy, SearchMode
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates, measured
+from reprieve.preemption.searches import REPRIEVE
 from tests.reference.searching import best
 
 USUAL_EFFORT = 10_000
-LEAST = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE, disturbs_least_for_pods=True)
-# No pod in these worlds has a cost.
-USUAL_ORDER = tuple(criterion for criterion in DEFAULT_ORDER if criterion is not Disturbance.DISRUPTION_COST)
+# Here no workload publishes checkpoints, and no pod says when it started.
+USUAL_ORDER = tuple(criterion.name for criterion in DISTURBANCE)
 SEARCHES = {
-    "Upstream": replace(REPRIEVE, search=SearchMode.UPSTREAM),
-    "PriorityCeiling": REPRIEVE,
-    "LeastDisturbance": LEAST,
+    "Upstream": replace(REPRIEVE, search=searches.UPSTREAM),
+    "PriorityCeiling": replace(REPRIEVE, search=searches.PRIORITY_CEILING),
+    "LeastDisturbance": REPRIEVE,
 }
 
 
-def by(order: tuple[Disturbance, ...], policy: Policy = LEAST) -> Policy:
-    return replace(policy, disturbance=order)
+def by(order: Sequence[str], policy: Policy = REPRIEVE) -> Policy:
+    return replace(policy, disturbance=tuple(CRITERIA[name] for name in order))
 
 
 def plan_by(
@@ -39,7 +41,7 @@ def plan_by(
         return None
     question = Question(demand, view, found.survey, policy=policy)
     plans = candidates(question, now=0)
-    return plans if isinstance(plans, NoPlan) else best(question, plans)
+    return plans if isinstance(plans, NoPlan) else best(plans)
 
 
 def cost_by(policy: Policy, view: Snapshot, demand: Demand, plan: Plan) -> Quality:

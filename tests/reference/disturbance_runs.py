@@ -2,10 +2,16 @@
 
     python -m tests.reference.disturbance_runs rooms [--count N] [--first SEED] [--nodes N] [--members N]
     python -m tests.reference.disturbance_runs crowded [--world H1000] [--seeds A,B] [--gangs …] [--cpu …]
+    python -m tests.reference.disturbance_runs stopped [--world H1000] [--seeds A,B] [--gangs …] [--cpu …]
+    python -m tests.reference.disturbance_runs worlds [--count N] [--first SEED] [--save]
 
 `rooms`: random small clusters, whose plans are also held against an independent model. `crowded`: the large
 clusters of `make_world.py`. A world whose plan is not proved at the usual effort is searched again with ten
-times that. Times are processor time. Ctrl-C prints the report of what was measured until then.
+times that. `stopped`: the same large clusters, with a line for each: what each search costs by budgets,
+priority and pods that stop. `worlds`: small worlds of all kinds, in which no plan of another search may be
+better. With `--save`, those in which something is wrong become examples, as small as they can be.
+
+Times are processor time. Ctrl-C prints the report of what was measured until then.
 """
 
 import argparse
@@ -26,7 +32,8 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.demand import Demand
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import UnitKind
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
@@ -41,6 +48,7 @@ from tests.reference.disturbance_plans import (
     victims_of,
 )
 from tests.reference.exact_disturbance import World, cost_of, finite, least_cost, world_of
+from tests.reference.world_reports import HEADER, Seen, crowded_row, of_worlds, seen
 
 Cost = tuple[float, ...]
 
@@ -224,9 +232,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="How good are plans that disturb least, and how often proved?"
     )
-    parser.add_argument("worlds", choices=("rooms", "crowded"))
-    parser.add_argument("--count", type=int, default=100, help="rooms: how many")
-    parser.add_argument("--first", type=int, default=0, help="rooms: the first seed")
+    parser.add_argument("worlds", choices=("rooms", "crowded", "stopped", "worlds"))
+    parser.add_argument("--count", type=int, default=100, help="rooms and worlds: how many")
+    parser.add_argument("--first", type=int, default=0, help="rooms and worlds: the first seed")
+    parser.add_argument("--save", action="store_true", help="worlds: keep those that show a fault")
     parser.add_argument("--nodes", type=int, default=30, help="rooms: nodes at most")
     parser.add_argument("--members", type=int, default=32, help="rooms: members at most")
     parser.add_argument("--world", default="H1000", help="crowded: what make_world.py is asked for")
@@ -237,8 +246,17 @@ def main() -> None:
     parser.add_argument("--cpu", type=_numbers, default=(4000, 6000, 8000), help="crowded: of a member")
     parser.add_argument("--json", metavar="FILE", help="append a line for each world to this file")
     asked = parser.parse_args()
+    seeds = range(asked.first, asked.first + asked.count)
+    if asked.worlds == "worlds":
+        _run_worlds(seeds, save=asked.save)
+        return
+    if asked.worlds == "stopped":
+        print(HEADER)
+        for seed, gang, millicpu in itertools.product(asked.seeds, asked.gangs, asked.cpu):
+            print(crowded_row(asked.world, seed, gang, millicpu), flush=True)
+        return
     if asked.worlds == "rooms":
-        worlds = rooms(range(asked.first, asked.first + asked.count), asked.nodes, asked.members)
+        worlds = rooms(seeds, asked.nodes, asked.members)
     else:
         worlds = crowds(asked.world, asked.seeds, asked.gangs, asked.cpu)
     done: list[Measured] = []
@@ -250,6 +268,17 @@ def main() -> None:
                 with Path(asked.json).open("a") as file:
                     print(json.dumps(asdict(one)), file=file)
     print(*report(done), sep="\n")
+
+
+def _run_worlds(seeds: range, *, save: bool) -> None:
+    found: list[Seen] = []
+    done = 0
+    with suppress(KeyboardInterrupt):
+        for done, seed in enumerate(seeds, start=1):
+            one = seen(seed, save=save)
+            found += [one] if one is not None else []
+            print(f"{done}: seed {seed}", file=sys.stderr, end="\r", flush=True)
+    print(*of_worlds(found, done), sep="\n")
 
 
 def _numbers(text: str) -> list[int]:

@@ -12,17 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reprieve.preemption.least_disturbance.costs import Disturbance
 from reprieve.preemption.plan import Plan
 from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost
 from tests.reference.observed_cases import read_case
 from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
 
-Costs = dict[str, list[tuple[int, ...]]]
+Costs = dict[str, list[tuple[float, ...]]]
 
 
-def costs(paths: Sequence[Path], order: tuple[Disturbance, ...]) -> tuple[Costs, int]:
+def costs(paths: Sequence[Path], order: tuple[str, ...]) -> tuple[Costs, int]:
     """By decider, case by case; and how many of our plans are proved."""
     found: Costs = {}
     proved = 0
@@ -44,14 +43,14 @@ def costs(paths: Sequence[Path], order: tuple[Disturbance, ...]) -> tuple[Costs,
 def main() -> None:
     parser = argparse.ArgumentParser(description="How far from the least disturbance are the searches?")
     parser.add_argument("--order", default=",".join(USUAL_ORDER), help="criteria, the most important first")
-    order = tuple(Disturbance(name) for name in parser.parse_args().order.split(","))
+    order = tuple(parser.parse_args().order.split(","))
     gangs = [path for path in RECORDED if read_case(path).is_gang]
     pods = [path for path in RECORDED if path not in gangs]
     for what, paths in (("gangs", gangs), ("single pods", pods)):
         print(*table(what, paths, order), sep="\n")
 
 
-def table(what: str, paths: Sequence[Path], order: tuple[Disturbance, ...]) -> Iterator[str]:
+def table(what: str, paths: Sequence[Path], order: tuple[str, ...]) -> Iterator[str]:
     found, proved = costs(paths, order)
     yield f"{len(paths)} recorded {what}; {proved} plans of LeastDisturbance are proved"
     for name, listed in found.items():

@@ -8,6 +8,7 @@ which nodes a pod may use: it is for worlds without constraints between pods.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import highspy
@@ -16,11 +17,12 @@ from reprieve.model.json import Json
 
 Terms = Mapping[int, float]
 _UNITS = {"m": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_OFFSET = 2**31  # which every victim counts for, whatever its priority
 _NEVER = -(10**9)  # below any priority: no unit is evicted
 
 
 def finite(cost: float) -> float:
-    """Here the priority of no victim is a number."""
+    """Here the priority of no victim, and the start of one that has none, are numbers."""
     return cost if math.isfinite(cost) else _NEVER
 
 
@@ -119,7 +121,7 @@ def world_of(objects: Iterable[Json], members: Sequence[Json], needed: int) -> W
     )
 
 
-def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[int, ...]:
+def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[float, ...]:
     """What it costs to evict these pods, which are whole units."""
     gone = set(victims)
     units = {unit for unit, pods in world.units().items() if any(p["metadata"]["name"] in gone for p in pods)}
@@ -139,11 +141,24 @@ def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple
         "BudgetsBroken": excess,
         "HighestPriority": max(map(world.priority_of, pods), default=_NEVER),
         "PodsStopped": len(pods) + idle,
-        "WorkloadsEnded": sum(_ends(world.units()[unit], unit) for unit in units) + starved,
+        "WorkloadsEnded": sum(_ends(world, world.units()[unit], unit) for unit in units) + starved,
+        "PrioritySum": sum(world.priority_of(pod) + _OFFSET for pod in pods),
         "Cascade": sum(cascade(world, world.units()[unit]) for unit in units),
+        "LatestStart": _latest_start(world, pods),
         "Pods": len(pods),
     }
     return tuple(measured.get(criterion, 0) for criterion in order)
+
+
+def start(pod: Json) -> float:
+    text = pod.get("status", {}).get("startTime")
+    return datetime.fromisoformat(text).timestamp() if text else math.inf
+
+
+def _latest_start(world: World, pods: Sequence[Json]) -> float:
+    """Of the most important, the one that started first should have started late."""
+    top = max(map(world.priority_of, pods), default=_NEVER)
+    return finite(-min((start(pod) for pod in pods if world.priority_of(pod) == top), default=math.inf))
 
 
 def cascade(world: World, unit: Sequence[Json]) -> int:
@@ -198,9 +213,13 @@ def _single_gangs(world: World) -> list[Json]:
     ]
 
 
-def _ends(pods: Sequence[Json], unit: str) -> bool:
-    owners = pods[0]["metadata"].get("ownerReferences", [])
-    return unit.startswith("group ") or not any(owner.get("controller") for owner in owners)
+def _ends(world: World, pods: Sequence[Json], unit: str) -> bool:
+    """Of a gang, no pod is a workload by itself."""
+    if unit.startswith("group "):
+        return True
+    group, owners = world.group_of(pods[0]), pods[0]["metadata"].get("ownerReferences", [])
+    in_gang = group is not None and "gang" in group["spec"]["schedulingPolicy"]
+    return not in_gang and not any(owner.get("controller") for owner in owners)
 
 
 # --- the program ---------------------------------------------------------------------------------
@@ -224,6 +243,9 @@ class Rows:
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         solver.setOptionValue("output_flag", False)
         solver.setOptionValue("mip_rel_gap", 0.0)
+        solver.setOptionValue(
+            "presolve", "off"
+        )  # with it, HiGHS 1.15 misses the least of some of these rooms
         for column, bound in enumerate(self.bounds):
             solver.addVar(0.0, bound)
             solver.changeColIntegrality(column, highspy.HighsVarType.kInteger)
@@ -237,21 +259,56 @@ class Rows:
         return round(float(solver.getInfo().objective_function_value))
 
 
-def least_cost(world: World, order: Sequence[str]) -> tuple[int, ...] | None:
+def least_cost(world: World, order: Sequence[str]) -> tuple[float, ...] | None:
     """The least by the first criterion, of these the least by the second, and so on; None: no room."""
     rows, units = Rows(), world.units()
     gone = {unit: rows.column() for unit in units}
     _add_room(world, rows, gone)
     objectives = _objectives(world, rows, gone)
-    found: list[int] = []
+    found: list[float] = []
     for criterion in order:
-        objective = objectives.get(criterion, {})
-        value = rows.least(objective)
-        if value is None:
-            return None
-        found.append(_priority(world, value) if criterion == "HighestPriority" else value)
-        rows.at_most(objective, value)
+        if criterion == "LatestStart":
+            found.append(_least_start(world, rows, gone, found[order.index("HighestPriority")]))
+            continue
+        values: list[int] = []
+        for objective in objectives.get(criterion, ({},)):
+            value = rows.least(objective)
+            if value is None:
+                return None
+            values.append(value)
+            rows.at_most(objective, value)
+        found.append(_combined(world, criterion, values))
     return tuple(found)
+
+
+def _least_start(world: World, rows: Rows, gone: Mapping[str, int], top: float) -> float:
+    """``top``: the priority of the most important victims, which is known by now."""
+    starts = {u: min(map(start, pods)) for u, pods in world.units().items() if _is_at(world, pods, top)}
+    levels = sorted({*starts.values()}, reverse=True)
+    reached: dict[int, float] = {}
+    for level in levels:
+        column = rows.column()
+        for unit, since in starts.items():
+            if since <= level:
+                rows.at_most({gone[unit]: 1.0, column: -1.0}, 0)
+        reached[column] = 1.0
+    least = rows.least(reached)
+    assert least is not None
+    rows.at_most(reached, least)
+    return finite(-levels[least - 1]) if least else _NEVER
+
+
+def _is_at(world: World, pods: Sequence[Json], priority: float) -> bool:
+    return world.priority_of(pods[0]) == priority
+
+
+def _combined(world: World, criterion: str, values: Sequence[int]) -> int:
+    if criterion == "HighestPriority":
+        return _priority(world, values[0])
+    if criterion == "PrioritySum":
+        pods, priorities = values
+        return pods * _OFFSET + priorities
+    return values[0]
 
 
 def _add_room(world: World, rows: Rows, gone: Mapping[str, int]) -> None:
@@ -290,7 +347,8 @@ def _priority(world: World, level: int) -> int:
     return _levels(world)[level - 1] if level else _NEVER
 
 
-def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, Terms]:
+def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, tuple[Terms, ...]]:
+    """A criterion with several is minimised by one after the other."""
     units = world.units()
     excess: dict[int, float] = {}
     for budget in world.budgets:
@@ -307,7 +365,7 @@ def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, 
                 rows.at_most({gone[unit]: 1.0, column: -1.0}, 0)
         reached[column] = 1.0
     stopped: dict[int, float] = {gone[unit]: float(len(pods)) for unit, pods in units.items()}
-    ended: dict[int, float] = {gone[unit]: 1.0 for unit, pods in units.items() if _ends(pods, unit)}
+    ended: dict[int, float] = {gone[unit]: 1.0 for unit, pods in units.items() if _ends(world, pods, unit)}
     pods_gone = dict(stopped)
     for group in _single_gangs(world):
         inside = [pod for pod in world.running if world.group_of(pod) is group]
@@ -319,11 +377,15 @@ def _objectives(world: World, rows: Rows, gone: Mapping[str, int]) -> dict[str, 
         rows.at_most({**mine, starves: -len(inside)}, len(inside) - enough)
         rows.at_most({starves: len(inside), **dict.fromkeys(mine, -1.0), idle: -1.0}, 0)
         stopped[idle], ended[starves] = 1.0, 1.0
+    cascades = {gone[unit]: float(cascade(world, pods)) for unit, pods in units.items()}
+    priorities = {gone[unit]: float(sum(map(world.priority_of, pods))) for unit, pods in units.items()}
     return {
-        "BudgetsBroken": excess,
-        "HighestPriority": reached,
-        "PodsStopped": stopped,
-        "WorkloadsEnded": ended,
-        "Cascade": {gone[unit]: float(cascade(world, pods)) for unit, pods in units.items()},
-        "Pods": pods_gone,
+        "BudgetsBroken": (excess,),
+        "HighestPriority": (reached,),
+        "PodsStopped": (stopped,),
+        "WorkloadsEnded": (ended,),
+        # One pod more outweighs all priorities, and a solver does not count to so large numbers exactly.
+        "PrioritySum": (pods_gone, priorities),
+        "Cascade": (cascades,),
+        "Pods": (pods_gone,),
     }

@@ -16,7 +16,6 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
-from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
@@ -122,7 +121,7 @@ def _preempting(view: Snapshot, demand: Demand, recorded: Observation) -> Observ
     unplaced = place_together(demand, view, choose=choose)
     assert isinstance(unplaced, Unplaceable)
     policy = replace(UPSTREAM, choose=choose)
-    plans = candidates(Question(demand, view, unplaced.survey, DEFAULT_PROFILE, policy), now=0)
+    plans = candidates(Question(demand, view, unplaced.survey, policy), now=0)
     if isinstance(plans, NoPlan):
         return NOTHING
     plan = _best_or_equal(plans, recorded)

@@ -2,8 +2,8 @@
 
     python -m tests.reference.optimum [--worlds N] [--from SEED]
 
-For each policy: how often its plan is not the best by the ranking, and where it is not, how much more it
-costs, in pods beyond budgets, in the highest priority that is hit, and in pods disturbed.
+For each policy: how often its plan is not the best by the default criteria, and where it is not, how much
+more it costs, in pods beyond budgets, in the highest priority that is hit, and in pods disturbed.
 """
 
 import argparse
@@ -11,11 +11,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from reprieve.preemption import searches
 from reprieve.preemption.budgets import Joint
+from reprieve.preemption.criteria import pods_disturbed
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import budgets_broken, highest_priority, pods_disturbed
+from reprieve.preemption.search import priced
+from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
 from tests.properties.preempting import plans_of, question_of, takeable_of
 from tests.reference.brute_force import optimum
@@ -44,11 +46,15 @@ class Tally:
 
 
 MEASURES: dict[str, Callable[[Plan], float]] = {
-    "budgets": budgets_broken,
-    "ceiling": highest_priority,
-    "pods": pods_disturbed,
+    "budgets": lambda plan: plan.broken,
+    "ceiling": lambda plan: max((unit.priority for unit in plan.victims), default=-math.inf),
+    "pods": lambda plan: pods_disturbed(plan.victims),
 }
-POLICIES = {"Upstream": UPSTREAM, "default": REPRIEVE}
+POLICIES = {
+    "Upstream": UPSTREAM,
+    "PriorityCeiling": replace(REPRIEVE, search=searches.PRIORITY_CEILING),
+    "default": REPRIEVE,
+}
 KINDS = {
     "pod, room only": (ROOM_ONLY, False),
     "pod, all constraints": (EVERYTHING, False),
@@ -66,10 +72,15 @@ def questions(crowd: Crowd) -> Iterator[tuple[str, Question]]:
 
 
 def best_plan(question: Question) -> Plan | None:
-    """Budgets are counted as the default does, whatever the policy thought of them."""
-    paying = REPRIEVE.accounts(question.view)
-    plans = [replace(plan, broken=Joint(paying, ()).broken(plan.victims)) for plan in plans_of(question)]
-    return min(plans, key=usual_rank, default=None)
+    """Plans cost what the default says, whatever the policy thought of them."""
+    return min((as_usual(question, plan) for plan in plans_of(question)), key=usual_rank, default=None)
+
+
+def as_usual(question: Question, plan: Plan) -> Plan:
+    units = REPRIEVE.units(question.view)
+    victims = tuple(units.unit(unit.number) for unit in plan.victims)
+    broken = Joint(REPRIEVE.accounts(question.view), ()).broken(victims)
+    return priced(replace(question, policy=REPRIEVE), replace(plan, victims=victims, broken=broken), now=0)
 
 
 def tally(kind: str, seeds: range) -> dict[str, Tally]:
@@ -104,7 +115,7 @@ def lines(kind: str, tallies: dict[str, Tally]) -> Iterator[str]:
             mean = sum(finite) / len(finite) if finite else 0
             losses.append(f"{measure} {len(found):>4} by {mean:6.1f}")
         shares = f"{counted.worlds:>6} worlds, {counted.missed:>4} missed, {counted.worse:>4} worse"
-        yield f"{kind:22} {name:9} {shares}: {', '.join(losses)}"
+        yield f"{kind:22} {name:15} {shares}: {', '.join(losses)}"
 
 
 def main() -> None:

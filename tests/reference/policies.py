@@ -2,11 +2,10 @@
 
 from reprieve.assembly.scheduler_settings import policy_of
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.ranking import RANKING, Rank, rank
 from tests.unit.config import with_args
 
 UPSTREAM = policy_of(with_args("Reprieve", policy="Upstream"))
 
 
-def usual_rank(plan: Plan) -> Rank:
-    return rank(plan, RANKING)
+def usual_rank(plan: Plan) -> tuple[tuple[float, ...], str]:
+    return tuple(plan.cost), plan.domain

@@ -15,8 +15,8 @@ from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.preemption.criteria import Criterion, Victims
 from reprieve.preemption.policy import Policy
-from reprieve.preemption.ranking import Criterion
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
@@ -33,22 +33,29 @@ GATES = parse_feature_gates(
 )
 
 
-def settings_for(recorded: Observation) -> Settings:
+def settings_for(case: Case, recorded: Observation) -> Settings:
     """Where several nodes are equally good, or several plans, the recorded one is taken."""
     args = [{"name": "Reprieve", "args": {"policy": "Upstream"}}]
     settings = settings_of(configuration(profiles=[{"pluginConfig": args}]), GATES)
-    policies = {name: _guided(policy, recorded) for name, policy in settings.policies.items()}
+    policies = {name: _guided(policy, case, recorded) for name, policy in settings.policies.items()}
     return replace(settings, policies=policies)
 
 
-def _guided(policy: Policy, recorded: Observation) -> Policy:
-    nodes = recorded.nominated.values()
-    elsewhere = Criterion("Recorded", "Recorded", "recorded so", lambda plan: plan.domain not in nodes)
-    return replace(policy, choose=as_recorded(recorded), ranking=(*policy.ranking, elsewhere))
+def _guided(policy: Policy, case: Case, recorded: Observation) -> Policy:
+    nodes = {*recorded.nominated.values()}
+    node_of = {pod.metadata.name: pod.spec.node_name for pod in case.objects if isinstance(pod, Pod)}
+
+    def is_elsewhere(victims: Victims) -> bool:
+        """Whether no victim leaves a node that was nominated."""
+        rows = (row for unit in victims.units for row in unit.pods)
+        return not any(node_of[case.view.pods.compiled[row].pod.metadata.name] in nodes for row in rows)
+
+    elsewhere = Criterion("Recorded", "Recorded", "recorded so", of_victims=is_elsewhere)
+    return replace(policy, choose=as_recorded(recorded), disturbance=(*policy.disturbance, elsewhere))
 
 
 def first_decision(case: Case, recorded: Observation) -> Decision | None:
-    scheduler = Scheduler(settings_for(recorded))
+    scheduler = Scheduler(settings_for(case, recorded))
     scheduler.observe([*(Seen(_ours(thing)) for thing in case.objects), Synced()], now=0.0)
     decided = scheduler.decide(now=0.0)
     return decided.decision if decided is not None else None

@@ -53,13 +53,14 @@ def classes_of(objects: list[Any]) -> Iterator[Any]:
 
 
 def answered(report: Any) -> Observation:
-    placements = {name.partition("/")[2]: node for name, node in report["placements"].items()}
-    victims = frozenset(victim["name"] for victim in report["victims"])
+    placements = {one["pod"]["name"]: one["node"] for one in report["placements"]}
+    room = report["preemption"]
+    victims = frozenset(victim["pod"]["name"] for victim in room["victims"]) if room else frozenset()
     match report["outcome"]:
         case "Preempts":
-            nominated = {} if report["demand"]["resize"] else placements
+            nominated = {} if report["resize"] else placements
             return Observation("preempts", nominated=nominated, victims=victims)
-        case "Fits" if not report["demand"]["resize"]:
+        case "Fits" if not report["resize"]:
             return Observation("placed", placed=placements)
         case _:
             return Observation("nothing")

@@ -17,11 +17,12 @@ from reprieve.placement.demand import Demand
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.criteria import CRITERIA
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.policy import REPRIEVE, BudgetCounting, Policy, SearchMode
+from reprieve.preemption.policy import BudgetCounting, Policy
 from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.searches import REPRIEVE, SEARCHES
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import GroupUnits, pods_alone
 from tests.reference.demands import gang_demand
@@ -311,13 +312,12 @@ def policy_of(line: str | PolicyLine) -> Policy:
         return UPSTREAM
     policy = replace(
         REPRIEVE,
-        search=SearchMode(line.search),
+        search=SEARCHES[line.search],
         budgets=BudgetCounting(line.budgets),
         breaks_no_budget=line.respect_budgets == "Always",
-        disturbs_least_for_pods=line.least_disturbance_for == "All",
     )
     if line.disturbance is not None:
-        policy = replace(policy, disturbance=tuple(map(Disturbance, line.disturbance)))
+        policy = replace(policy, disturbance=tuple(CRITERIA[name] for name in line.disturbance))
     if line.placements_tried is not None:
         policy = replace(policy, placements_tried=line.placements_tried)
     if not line.tolerations:

@@ -92,10 +92,9 @@ class ClassLine(_Line, frozen=True):
 class PolicyLine(_Line, frozen=True):
     """The keys of the configuration, and whether groups are known at all."""
 
-    search: Literal["PriorityCeiling", "Upstream", "LeastDisturbance"] = "PriorityCeiling"
+    search: Literal["PriorityCeiling", "Upstream", "LeastDisturbance"] = "LeastDisturbance"
     placements_tried: int | None = None
     disturbance: list[str] | None = None
-    least_disturbance_for: Literal["Groups", "All"] = "Groups"
     budgets: Literal["Joint", "Upstream"] = "Joint"
     respect_budgets: Literal["BestEffort", "Always"] = "BestEffort"
     gang_preemption: Literal["MinCount", "All"] = "MinCount"

@@ -7,7 +7,7 @@ from random import Random
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
 from reprieve.model.json import Json
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.runtime.virtual_time import EPOCH
@@ -58,8 +58,8 @@ SETTINGS = (
     Settings(gangs=ALL_MEMBERS),
     Settings(gangs=POD_BY_POD),
     Settings(policies={SCHEDULER_NAME: UPSTREAM}),
-    Settings(policies={SCHEDULER_NAME: Policy(breaks_no_budget=True)}),
-    Settings(policies={SCHEDULER_NAME: Policy(units=pods_alone)}, demand_of_pod=by_itself),
+    Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, breaks_no_budget=True)}),
+    Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, units=pods_alone)}, demand_of_pod=by_itself),
 )
 
 
@@ -73,10 +73,10 @@ def settings_of(seed: int) -> Settings:
 def _disturbing_least(seed: int, settings: Settings) -> Settings:
     """In every fifth cluster plans of groups are improved beside the loop, for more or less time."""
     rng, (policy,) = Random(f"disturbance {seed}"), settings.policies.values()
-    if rng.randrange(5) or policy.search is not SearchMode.PRIORITY_CEILING:
+    if rng.randrange(5) or policy.search is not PRIORITY_CEILING:
         return settings
     patience = rng.choice((0.0, 1.0, 5.0, 20.0))
-    policy = replace(policy, search=SearchMode.LEAST_DISTURBANCE, patience=patience)
+    policy = replace(policy, search=LEAST_DISTURBANCE, patience=patience)
     return replace(settings, policies={SCHEDULER_NAME: policy})
 
 

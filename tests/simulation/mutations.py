@@ -551,7 +551,8 @@ MUTATIONS = (
     Mutation(
         "patience that never ends",
         "scheduler/deciding.py",
-        "    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)\n",
+        "    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), "
+        "decision.at)\n",
         "",
         IMPROVING,
     ),
@@ -579,12 +580,8 @@ MUTATIONS = (
     Mutation(
         "an eviction limit whose end wakes no demand",
         "preemption/eligibility.py",
-        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
-        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
-        "        until = units.latest(ends)\n        return Verdict(until <= now, until)\n",
-        "            ends = limited_ends(units.view, self.limit, now)\n        if ends is None:\n"
-        "            return Verdict(np.ones(len(units.priority), np.bool_))\n"
-        "        until = units.latest(ends)\n        return Verdict(until <= now)\n",
+        "    return Verdict(until <= now, until, (pods,), advise)\n",
+        "    return Verdict(until <= now)\n",
         LIMITS,
     ),
     Mutation(

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Unknown
 from reprieve.model.groups import group_key
@@ -54,7 +55,6 @@ from reprieve.scheduler.ledger.open_marks import OpenMark
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plan_records import Preemptor, StageReached, VictimsJudged
 from reprieve.scheduler.queue import Standing
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold

@@ -172,7 +172,7 @@ class ResizingPlay(CrowdedPlay):
         if growth is None:
             return
         self.ends[decision.outcome] += 1
-        cpu = next((wants for name, _, wants in growth.resources if name == CPU), 0)
+        cpu = growth.resources[CPU].wants if CPU in growth.resources else 0
         if decision.outcome is Outcome.PREEMPTS and room is not None and room.pods:
             victims = frozenset(victim.pod.uid for victim in room.victims)
             promise = Promise(decision.demand, growth.node, cpu, decision.priority, clock(), victims)

@@ -7,7 +7,7 @@ waits for the limit is served when it ends.
 import asyncio
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -17,9 +17,10 @@ from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, everything
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Event, Failed
 from reprieve.model.json import Json
-from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import RULES
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
@@ -27,7 +28,7 @@ from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.simulation.objects import RUN_SECONDS, deployment, node, pod, pod_spec
 
 LIMIT = EvictionLimit(3, 120.0, 50)
-SETTINGS = Settings(policies={SCHEDULER_NAME: Policy(rules=(*RULES, WithinLimit(LIMIT)))})
+SETTINGS = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, rules=(*RULES, WithinLimit(LIMIT)))})
 IMPORTANT = 50
 
 

@@ -5,6 +5,7 @@ No pod is preempted one instant early, and no demand waits one decision longer t
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.json import Json
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.virtual_time import EPOCH, clock, run
@@ -163,7 +164,7 @@ def somebody(rng: random.Random, i: int) -> list[Json]:
 
 
 def without_tolerations() -> Scheduler:
-    policies = {SCHEDULER_NAME: Policy(rules=TIMELESS)}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, rules=TIMELESS)}
     return Scheduler(Settings(policies=policies, tolerations=IGNORED))
 
 

@@ -176,8 +176,7 @@ class _Reader:
             item
             for item in (items if isinstance(items, list) else ())
             if isinstance(item, dict)
-            and (item.get("apiVersion"), item.get("kind"))
-            == (snapshot_header.API_VERSION, snapshot_header.DECISION)
+            and snapshot_header.is_decision(item.get("kind"), item.get("apiVersion"))
         )
 
     async def _read_kind(self, kind: str) -> _KindList | None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
-import msgspec
-
 from reprieve.assembly.decision_pages import DECISIONS_PATH
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.auth import Access
@@ -20,6 +18,7 @@ from reprieve.inquiry.decision_list import LIST_KIND, read_decisions
 from reprieve.model.json import Json
 from reprieve.runtime.journal import JournalError, results
 from reprieve.runtime.recent_decisions import KeptDecision, RecentDecisions, decisions_in
+from reprieve.scheduler.decision_document import UnreadableDecisionError
 
 _ELSEWHERE = (
     "name the scheduler with --server https://HOST:10259 (as after `kubectl port-forward`), or its journal "
@@ -60,8 +59,10 @@ def journal_decisions(directory: Path, after: int = 0) -> DecisionPage:
     """Raises DecisionSourceError."""
     try:
         kept: RecentDecisions = decisions_in(results(directory))
-    except (JournalError, msgspec.MsgspecError) as error:
+    except JournalError as error:
         raise DecisionSourceError(str(error)) from error
+    except UnreadableDecisionError as error:
+        raise DecisionSourceError(f"{directory}: a decision cannot be read: {error}") from error
     return DecisionPage(tuple(kept.after(after)), kept.revision)
 
 

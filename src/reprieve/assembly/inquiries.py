@@ -4,12 +4,13 @@ A gate that the input uses is on unless it is named, and what was assumed is lis
 flags, or any cluster but the one that was read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.values import items, part, text_in
+from reprieve.config.keys.former_args import of_recorded_run
 from reprieve.config.keys.reprieve_args import Preset, SearchAlgorithm
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.exposure import ExposureReport, PodFilter, exposure_report, running_view
@@ -19,8 +20,9 @@ from reprieve.model.objects import Node, Pod, PriorityClass
 from reprieve.model.resizing import is_deferred
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.preemption.criteria import AS_UPSTREAM, CRITERIA, DISTURBANCE, Criterion
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.toleration_rules import protects_pods
@@ -38,7 +40,7 @@ class PolicyChoice:
 
     One of SEARCHES: Reprieve's defaults with that search. Empty: the policy of the cluster, if it is known;
     otherwise Reprieve's defaults. ``search``, ``budgets`` and
-    ``disturbance`` override the arguments of the same name; the latter chooses its search as well.
+    ``disturbance`` override the arguments of the same name.
     ``measured``: by which criteria to measure what plans disturb, whatever the search; None: not at all.
     """
 
@@ -69,6 +71,10 @@ def inquiry_settings(
     is_upstream = configured.profiles[0].args.reprieve.policy is Preset.UPSTREAM
     used = frozenset(_gates_used(cluster, manifests, resizes=resizes))
     gates, notes = _gates(choice.feature_gates, used, is_upstream=is_upstream)
+    notes = [
+        *(f"{choice.name or 'configuration of the cluster'}: {warning}." for warning in configured.warnings),
+        *notes,
+    ]
     if is_upstream and _nodes(cluster) > _SAMPLED_FROM:
         notes.append(
             f"With more than {_SAMPLED_FROM} nodes kube-scheduler looks at a sample of them: "
@@ -76,7 +82,7 @@ def inquiry_settings(
         )
     settings = settings_of(configured, gates)
     if choice.measured is not None:
-        settings = _measuring(settings, tuple(map(Disturbance, choice.measured)))
+        settings = _measuring(settings, tuple(CRITERIA[name] for name in choice.measured))
     return InquirySettings(name, _with_resizes(settings) if resizes else settings, tuple(notes))
 
 
@@ -93,20 +99,20 @@ def exposure_of(
     return replace(report, notes=(*cluster.notes, *settings.notes, *limit_notes(limit)))
 
 
-def _measuring(settings: Settings, criteria: tuple[Disturbance, ...]) -> Settings:
-    """By these criteria, unless there are none, or the policy itself goes by other ones."""
+def _measuring(settings: Settings, criteria: tuple[Criterion, ...]) -> Settings:
+    """By these criteria; without any, by Reprieve's defaults where the policy is kube-scheduler's."""
 
     def measuring(policy: Policy) -> Policy:
-        is_own = policy.search is SearchMode.LEAST_DISTURBANCE or not criteria
-        order = policy.disturbance if is_own else criteria
-        return replace(policy, measures_disturbance=True, disturbance=order)
+        usual = DISTURBANCE if policy.disturbance == AS_UPSTREAM else ()
+        return replace(policy, measured=criteria or usual)
 
     return replace(settings, policies={name: measuring(p) for name, p in settings.policies.items()})
 
 
 def _document(choice: PolicyChoice, cluster: DecodedCluster) -> tuple[str, object]:
     if choice.document is None and not choice.name and cluster.source.configuration is not None:
-        return "of the cluster", _with_args(cluster.source.configuration, _overrides(choice))
+        recorded = _changed_args(cluster.source.configuration, of_recorded_run)
+        return "of the cluster", _with_args(recorded, _overrides(choice))
     return choice.name or str(Preset.REPRIEVE), policy_document(choice)
 
 
@@ -124,26 +130,27 @@ def policy_document(choice: PolicyChoice) -> object:
 
 def _overrides(choice: PolicyChoice) -> Json:
     overrides: Json = {k: v for k, v in (("search", choice.search), ("budgets", choice.budgets)) if v}
-    if choice.disturbance:
-        overrides = {"search": str(SearchAlgorithm.LEAST_DISTURBANCE), **overrides}
-        overrides["disturbance"] = list(choice.disturbance)
-    return overrides
+    return {**overrides, "disturbance": list(choice.disturbance)} if choice.disturbance else overrides
 
 
 def _with_args(document: object, overrides: Json) -> object:
     """Overrides hold in every profile."""
-    if not overrides or not isinstance(document, dict):
+    return _changed_args(document, lambda args: {**args, **overrides}) if overrides else document
+
+
+def _changed_args(document: object, changed: Callable[[Json], Json]) -> object:
+    """The document with other arguments of Reprieve in every profile."""
+    if not isinstance(document, dict):
         return document
     profiles = [*items(document, "profiles")] or [{}]
-    return {**document, "profiles": [_with_profile_args(profile, overrides) for profile in profiles]}
+    return {**document, "profiles": [_changed_profile(profile, changed) for profile in profiles]}
 
 
-def _with_profile_args(profile: Json, overrides: Json) -> Json:
+def _changed_profile(profile: Json, changed: Callable[[Json], Json]) -> Json:
     plugins = [*items(profile, "pluginConfig")]
     own = next((p for p in plugins if text_in(p, "name") == "Reprieve"), {"name": "Reprieve"})
     others = [p for p in plugins if text_in(p, "name") != "Reprieve"]
-    changed = {**own, "args": {**part(own, "args"), **overrides}}
-    return {**profile, "pluginConfig": [*others, changed]}
+    return {**profile, "pluginConfig": [*others, {**own, "args": changed(part(own, "args"))}]}
 
 
 # --- resizes without their gate ------------------------------------------------------------------
@@ -166,8 +173,10 @@ class KubeletResizes:
     def forbidden(self, pod: Pod, node: Node) -> str:
         return self.because
 
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
-        return _FOR_THE_KUBELET.demand(view, row, now)
+    def demand(
+        self, view: Snapshot, row: int, now: float, profile: Profile = DEFAULT_PROFILE
+    ) -> tuple[Demand, Snapshot]:
+        return _FOR_THE_KUBELET.demand(view, row, now, profile)
 
 
 def _with_resizes(settings: Settings) -> Settings:

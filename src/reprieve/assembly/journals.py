@@ -12,12 +12,16 @@ import msgspec
 from reprieve import config
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.cluster.api.decode_errors import fault_of
+from reprieve.cluster.api.values import items, part
 from reprieve.config.decoding import Seconds
+from reprieve.config.encoding import as_document
+from reprieve.config.keys.former_args import FORMER_DEFAULTS, of_recorded_run
 from reprieve.model.json import Json
 from reprieve.runtime.journal import Journal, JournalError, results
 from reprieve.runtime.journal_replay import Headless, Replayed, replay
 from reprieve.runtime.recent_decisions import RecentDecisions, remember
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision_document import UnreadableDecisionError
 
 JOURNAL = "journal"  # below the data directory of a cluster
 
@@ -33,8 +37,8 @@ def journal_in(
     if directory is None:
         yield None
         return
-    settings = msgspec.to_builtins(configured, enc_hook=float)  # the only type that msgspec does not know
-    head = {"configuration": settings, "gates": msgspec.to_builtins(gates)}
+    # With every key, so that it means the same to a version with other defaults.
+    head = {"configuration": as_document(configured), "gates": msgspec.to_builtins(gates)}
     with closing(Journal(directory, head, complain)) as journal:
         yield journal
 
@@ -46,7 +50,7 @@ def remembered(directory: Path | None, complain: Callable[[str], None]) -> Recen
         return kept
     try:
         remember(kept, results(directory))
-    except (JournalError, msgspec.MsgspecError) as error:
+    except (JournalError, UnreadableDecisionError) as error:
         complain(f"not all earlier decisions are shown: {error}")
     return kept
 
@@ -62,11 +66,31 @@ def _scheduler_of(head: Json) -> Scheduler:
 
 def run_configuration(head: Json) -> tuple[config.Configuration, config.Gates]:
     """Of the run that this head began; raises JournalError."""
+    written = head.get("configuration")
     try:
-        configured = msgspec.convert(head.get("configuration"), config.Configuration, dec_hook=_length)
+        is_document = isinstance(written, dict) and "kind" in written
+        configured = config.parse_configuration(written) if is_document else _of_earlier_version(written)
         return configured, msgspec.convert(head.get("gates"), config.Gates)
+    except config.InvalidConfigurationError as error:
+        raise JournalError(f"the configuration of a run cannot be read: {error.errors[0]}") from error
     except msgspec.ValidationError as error:
         raise JournalError(f"the configuration of a run cannot be read: {_sentence(error)}") from error
+
+
+def _of_earlier_version(written: object) -> config.Configuration:
+    """A record without the keys that had their default of then."""
+    if isinstance(written, dict) and isinstance(written.get("profiles"), list):
+        written = {
+            **written,
+            "profiles": [_profile_of_today(profile) for profile in items(written, "profiles")],
+        }
+    return msgspec.convert(written, config.Configuration, dec_hook=_length)
+
+
+def _profile_of_today(profile: Json) -> Json:
+    args = part(profile, "args")
+    own = of_recorded_run({**FORMER_DEFAULTS, **part(args, "Reprieve")})
+    return {**profile, "args": {**args, "Reprieve": own}}
 
 
 def _length(kind: type, value: object) -> Seconds:

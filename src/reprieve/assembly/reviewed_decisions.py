@@ -35,10 +35,10 @@ async def reviewed_decisions(asked: AskedDecisions, allowed: Allowed) -> bytes:
 
     items = []
     for number, kept in enumerate(decisions):
-        items.append(kept_document(kept, may_get))
+        items.append(kept_document(kept, may_get, asked.version))
         if number % _AT_A_TIME == 0:
             await asyncio.sleep(0)
-    return page_of(items, asked.revision)
+    return page_of(items, asked)
 
 
 def reviewed_kinds(kind: str, namespace: str) -> list[NamespacedKind]:

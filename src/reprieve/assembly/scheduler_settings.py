@@ -11,19 +11,20 @@ from reprieve import config
 from reprieve.assembly.group_strategies import gang_strategy_of, group_rules_of
 from reprieve.assembly.placement_profiles import profile_of
 from reprieve.config.keys import reprieve_args as config_args
-from reprieve.config.keys.reprieve_args import BudgetSelectors, LeastDisturbanceFor, Preset, RespectBudgets
+from reprieve.config.keys.reprieve_args import BudgetSelectors, Preset, RespectBudgets
 from reprieve.model.groups import Groups
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
-from reprieve.preemption.eligibility import RULES, TIMELESS, Rule, WithinLimit
+from reprieve.preemption.criteria import CRITERIA
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.policy import BudgetCounting, Policy, SearchMode
+from reprieve.preemption.policy import RULES, BudgetCounting, Policy
 from reprieve.preemption.preemption_priority import PermittedClasses
-from reprieve.preemption.ranking import CRITERIA
 from reprieve.preemption.resize import Accounting, DeferredResizes
+from reprieve.preemption.searches import SEARCHES
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
+from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.queue import Backoff
@@ -80,22 +81,19 @@ def policy_of(configured: config.KubeSchedulerProfile, gates: config.Gates = DEF
     args = configured.args.reprieve
     resizes = gates.in_place_pod_vertical_scaling_scheduler_preemption
     by_group = gates.workload_aware_preemption and configured.gang_scheduling
-    searches = SearchMode(args.search)
-    if searches is SearchMode.LEAST_DISTURBANCE and not by_group:
-        searches = SearchMode.PRIORITY_CEILING  # it is for groups
+    search = SEARCHES[args.search]
     return Policy(
+        search=search,
         units=_units_of(args) if by_group else pods_alone,
         rules=_rules_of(args, gates),
-        search=searches,
         accounts=accounts_as_upstream if args.budget_selectors is BudgetSelectors.UPSTREAM else accounts,
         budgets=BudgetCounting(args.budgets),
         breaks_no_budget=args.respect_budgets is RespectBudgets.ALWAYS,
-        ranking=tuple(CRITERIA[name] for name in args.ranking),
-        disturbance=tuple(map(Disturbance, args.disturbance)),
+        disturbance=tuple(CRITERIA[name] for name in args.disturbance),
         placements_tried=args.placements_tried,
-        disturbs_least_for_pods=args.least_disturbance_for is LeastDisturbanceFor.ALL,
         lost_work_cap=args.lost_work_cap,
-        patience=args.planning_patience if searches is SearchMode.LEAST_DISTURBANCE else None,
+        # A plain float: it is sent to the solver process, and ``Seconds`` cannot be encoded.
+        patience=float(args.planning_patience) if search.may_be_improved else None,
         resizes=_resizes_of(args) if resizes else None,
     )
 

@@ -3,8 +3,8 @@
 import click
 import yaml
 
-from reprieve.cli.config_files import config_error, document_in
-from reprieve.cli.terminal import note, say
+from reprieve.cli.config_files import config_error, document_in, show_warnings
+from reprieve.cli.terminal import say
 from reprieve.config import InvalidConfigurationError, default_configuration, parse_configuration
 from reprieve.config.encoding import as_document
 
@@ -31,7 +31,6 @@ def validate(file: str) -> None:
         configured = parse_configuration(document_in(file))
     except InvalidConfigurationError as error:
         raise config_error(file, error) from error
-    for warning in configured.warnings:
-        note(f"Warning: {file}: {warning}")
+    show_warnings(file, configured)
     names = ", ".join(profile.scheduler_name for profile in configured.profiles)
     say(f"{file} is valid. It schedules pods with schedulerName {names}.")

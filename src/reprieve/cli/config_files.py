@@ -7,9 +7,15 @@ from collections.abc import Iterable
 
 import click
 
+from reprieve.cli.terminal import note
 from reprieve.cli.text_files import text_of
 from reprieve.cluster.api.documents import Unparsed, documents, repeated_keys
-from reprieve.config import InvalidConfigurationError, InvalidFeatureGatesError, parse_configuration
+from reprieve.config import (
+    Configuration,
+    InvalidConfigurationError,
+    InvalidFeatureGatesError,
+    parse_configuration,
+)
 from reprieve.model.json import Json
 
 INVALID = 2  # exit code: a restart would fail the same way
@@ -57,6 +63,11 @@ def config_error(filename: str | None, error: InvalidConfigurationError) -> Inva
     """Each error on a line of its own. Feature gates come from a flag, not from the file."""
     where = None if isinstance(error, InvalidFeatureGatesError) else filename
     return InvalidConfigFileError(_lines(where, map(str, error.errors)))
+
+
+def show_warnings(filename: str, configured: Configuration) -> None:
+    for warning in configured.warnings:
+        note(f"Warning: {filename}: {warning}")
 
 
 def _lines(filename: str | None, errors: Iterable[str]) -> str:

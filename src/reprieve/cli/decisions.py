@@ -13,10 +13,12 @@ import click
 from reprieve.cli.cluster_flags import ClusterFlags, expanded, objects_in, source_flags
 from reprieve.cli.decision_source_flags import scheduler_flags
 from reprieve.cli.go_flags import Duration
+from reprieve.cli.json_version import OLDER_FORMATS, format_and_version
 from reprieve.cli.terminal import note, say, show
 
 if TYPE_CHECKING:
     from reprieve.inquiry.decision_list import DecisionFilter
+    from reprieve.model.json import Json
     from reprieve.runtime.recent_decisions import KeptDecision
 
 _EVERY = 1.0  # seconds between two looks with --watch
@@ -39,7 +41,7 @@ _EVERY = 1.0  # seconds between two looks with --watch
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["table", "wide", "json", "yaml", "name"]),
+    type=click.Choice(["table", "wide", "json", "yaml", "name", *OLDER_FORMATS]),
     default="table",
     help="Output format.",
 )
@@ -107,13 +109,11 @@ def _matching(found: Sequence["KeptDecision"], wanted: "DecisionFilter") -> list
 
 class _Printer:
     def __init__(self, output: str, *, headers: bool) -> None:
-        self._output = output
+        self._output, self._version = format_and_version(output)
         self._headers = headers
 
     def show(self, found: Sequence["KeptDecision"], *, last: bool = False) -> None:
         """``last``: there is no more; a list is one document then. Otherwise each decision is a line."""
-        from reprieve.inquiry.decision_list import kept_document, list_document
-
         match self._output:
             case "table" | "wide":
                 self._print_table(found, last=last)
@@ -121,12 +121,22 @@ class _Printer:
                 for kept in found:
                     say(f"decision/{kept.decision.id}")
             case "json" if not last:
-                for kept in found:
-                    say(json.dumps(kept_document(kept)))
+                for document in self._documents(found):
+                    say(json.dumps(document))
             case "json":
-                say(json.dumps(list_document([kept_document(kept) for kept in found]), indent=2))
+                say(json.dumps(self._list(found), indent=2))
             case _:
                 self._print_yaml(found)
+
+    def _documents(self, found: Sequence["KeptDecision"]) -> list["Json"]:
+        from reprieve.inquiry.decision_list import kept_document
+
+        return [kept_document(kept, version=self._version) for kept in found]
+
+    def _list(self, found: Sequence["KeptDecision"]) -> "Json":
+        from reprieve.inquiry.decision_list import list_document
+
+        return list_document(self._documents(found), version=self._version)
 
     def _print_table(self, found: Sequence["KeptDecision"], *, last: bool) -> None:
         if not found:
@@ -141,7 +151,4 @@ class _Printer:
     def _print_yaml(self, found: Sequence["KeptDecision"]) -> None:
         import yaml
 
-        from reprieve.inquiry.decision_list import kept_document, list_document
-
-        document = list_document([kept_document(kept) for kept in found])
-        say(yaml.safe_dump(document, sort_keys=False, explicit_start=True).removesuffix("\n"))
+        say(yaml.safe_dump(self._list(found), sort_keys=False, explicit_start=True).removesuffix("\n"))

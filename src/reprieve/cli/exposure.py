@@ -134,7 +134,7 @@ def _priority(text: str, cluster: "DecodedCluster") -> int:
     from reprieve.model.formatting import quoted
     from reprieve.model.objects import PriorityClass
     from reprieve.model.selectors import integer as whole_number
-    from reprieve.preemption.exposure import HIGHEST_PRIORITY
+    from reprieve.preemption.protection import HIGHEST_PRIORITY
 
     if (number := whole_number(text)) is not None:
         if abs(number) > HIGHEST_PRIORITY:

@@ -155,7 +155,7 @@ def _policies(names: tuple[str, ...]) -> "list[StudiedPolicy]":
 
     from reprieve import config
     from reprieve.assembly.inquiries import policy_document
-    from reprieve.cli.config_files import config_error
+    from reprieve.cli.config_files import config_error, show_warnings
     from reprieve.cli.policy_choice import compared_choice
     from reprieve.study.cell import StudiedPolicy
 
@@ -164,7 +164,7 @@ def _policies(names: tuple[str, ...]) -> "list[StudiedPolicy]":
         choice = compared_choice(name, "", flag="--policy")
         document = policy_document(choice)
         try:
-            config.parse_configuration(document)
+            show_warnings(name, config.parse_configuration(document))
         except config.InvalidConfigurationError as error:
             raise config_error(name, error) from error
         found.append(StudiedPolicy(name, msgspec.json.encode(document)))

@@ -85,12 +85,12 @@ def _configured(cluster: "ClusterObjects", config_file: str | None) -> "ClusterO
         return cluster
     from dataclasses import replace
 
-    from reprieve.cli.config_files import config_error, document_in
+    from reprieve.cli.config_files import config_error, document_in, show_warnings
     from reprieve.config import InvalidConfigurationError, parse_configuration
 
     document = document_in(config_file)
     try:
-        parse_configuration(document)
+        show_warnings(config_file, parse_configuration(document))
     except InvalidConfigurationError as error:
         raise config_error(config_file, error) from error
     return replace(cluster, configuration=document if isinstance(document, dict) else None)

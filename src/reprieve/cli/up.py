@@ -30,7 +30,7 @@ from reprieve.assembly.mini_cluster import (
 )
 from reprieve.assembly.running_clusters import RegistryError
 from reprieve.assembly.up_page import PictureFeed, page_of_up
-from reprieve.cli.config_files import config_error, document_in
+from reprieve.cli.config_files import config_error, document_in, show_warnings
 from reprieve.cli.example_preemption import FILE, example_commands, example_objects, own_command
 from reprieve.cli.finite_range import FiniteRange
 from reprieve.cli.progress import progress_bar
@@ -227,8 +227,7 @@ def _configuration(file: str | None) -> Configuration:
         configured = parse_configuration(document_in(file))
     except InvalidConfigurationError as error:
         raise config_error(file, error) from error
-    for warning in configured.warnings:
-        note(f"Warning: {file}: {warning}")
+    show_warnings(file, configured)
     names = [profile.scheduler_name for profile in configured.profiles]
     if DEFAULT_SCHEDULER not in names:
         note(

@@ -21,6 +21,7 @@ from reprieve.cli.cluster_flags import (
     namespace_of,
     objects_in,
 )
+from reprieve.cli.json_version import OLDER_FORMATS, format_and_version
 from reprieve.cli.object_names import object_name
 from reprieve.cli.policy_choice import choice_error, compared_choice, criteria_in, policy_choice
 from reprieve.cli.progress import progress_bar
@@ -97,7 +98,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 @click.option(
     "--disturbance",
     metavar="A,B,…",
-    help="By which criteria a group disturbs least, the most important first; chooses LeastDisturbance.",
+    help="By which criteria plans are compared, the most important first.",
 )
 @click.option(
     "--budgets",
@@ -123,7 +124,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "json", "yaml", "markdown"]),
+    type=click.Choice(["text", "json", "yaml", "markdown", *OLDER_FORMATS]),
     default="text",
     help="Output format.",
 )
@@ -155,11 +156,12 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
         raise click.ClickException("\n".join(problems))
     for sentence in dict.fromkeys(sentence for answer in answers for sentence in answer.notes):
         note(f"Note: {sentence}")
-    match flags["output"]:
+    output, version = format_and_version(flags["output"])
+    match output:
         case "json":
-            say(json.dumps(answers_json(answers), indent=2))
+            say(json.dumps(answers_json(answers, version), indent=2))
         case "yaml":
-            say(yaml.safe_dump(answers_json(answers), sort_keys=False).removesuffix("\n"))
+            say(yaml.safe_dump(answers_json(answers, version), sort_keys=False).removesuffix("\n"))
         case "markdown":
             say(answer_markdown(answers, flags["alternatives"]))
         case _:

@@ -12,6 +12,7 @@ import click
 
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
 from reprieve.cli.decision_source_flags import scheduler_flags
+from reprieve.cli.json_version import OLDER_FORMATS, format_and_version
 from reprieve.cli.progress import progress_bar
 from reprieve.cli.terminal import note, say, show
 
@@ -28,7 +29,11 @@ _DECISION = re.compile(r"(?:decision/)?(?P<id>d-[0-9a-f]+)")
 @click.argument("asked", metavar="pod/NAME | podgroup/NAME | compositepodgroup/NAME | DECISION-ID")
 @scheduler_flags
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", help="Output format."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml", *OLDER_FORMATS]),
+    default="text",
+    help="Output format.",
 )
 @cluster_flags
 def why(
@@ -115,13 +120,14 @@ def _decisions(
 def _print(report: "WhyReport", output: str) -> None:
     from reprieve.inquiry.why_report import why_json, why_lines
 
-    match output:
+    name, version = format_and_version(output)
+    match name:
         case "json":
-            say(json.dumps(why_json(report), indent=2))
+            say(json.dumps(why_json(report, version), indent=2))
         case "yaml":
             import yaml
 
-            say(yaml.safe_dump(why_json(report), sort_keys=False).removesuffix("\n"))
+            say(yaml.safe_dump(why_json(report, version), sort_keys=False).removesuffix("\n"))
         case _:
             show(why_lines(report))
             for sentence in report.notes:

@@ -110,12 +110,14 @@ def read_profile(
     warnings.extend(plugin_warnings(written.plugins, f"{path}.plugins"))
     return KubeSchedulerProfile(
         scheduler_name=written.scheduler_name or "",
-        args=_read_args(written, f"{path}.pluginConfig", errors),
+        args=_read_args(written, f"{path}.pluginConfig", errors, warnings),
         enabled=enabled_plugins(written.plugins),
     )
 
 
-def _read_args(profile: ProfileDocument, path: str, errors: list[ConfigError]) -> ProfileArgs:
+def _read_args(
+    profile: ProfileDocument, path: str, errors: list[ConfigError], warnings: list[ConfigError]
+) -> ProfileArgs:
     found: dict[str, Any] = {}
     ignored = unknown_scorers(profile.plugins)
     seen: set[str] = set()
@@ -127,7 +129,7 @@ def _read_args(profile: ProfileDocument, path: str, errors: list[ConfigError]) -
             message = f"{entry.name} is configured twice"
             errors.append(ConfigError(path=f"{path}[{i}].name", message=message))
         elif entry.name in ARGS:
-            read_args = _read_plugin_args(entry, f"{path}[{i}].args", errors)
+            read_args = _read_plugin_args(entry, f"{path}[{i}].args", errors, warnings)
             found |= {ARGS[entry.name].name: read_args} if read_args else {}
         elif entry.name not in ignored:
             errors.extend(_unread(entry, f"{path}[{i}]"))
@@ -136,13 +138,13 @@ def _read_args(profile: ProfileDocument, path: str, errors: list[ConfigError]) -
 
 
 def _read_plugin_args(
-    entry: PluginConfig, path: str, errors: list[ConfigError]
+    entry: PluginConfig, path: str, errors: list[ConfigError], warnings: list[ConfigError]
 ) -> ReprieveArgs | PluginArgs | None:
     kind: type[PluginArgs] | type[ReprieveArgs] = ARGS[entry.name].type
     errors.extend(_wrong_type(entry.args, kind, path))
     fields = {key: value for key, value in entry.args.items() if key not in ("apiVersion", "kind")}
     if issubclass(kind, ReprieveArgs):
-        return read_reprieve_args(fields, path, errors)
+        return read_reprieve_args(fields, path, errors, warnings)
     result = read(kind, fields, path, errors)
     if result is not None:
         broken_rules = (ConfigError(path=f"{path}.{p}", message=m) for p, m in result.errors())

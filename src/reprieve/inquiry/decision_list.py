@@ -12,13 +12,21 @@ import msgspec
 
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
-from reprieve.report.decision_documents import UnreadableDecisionError, decision_of
-from reprieve.report.decisions import API_VERSION, decision_json, measured_text, shown
+from reprieve.report.decisions import cost_text, gap_text, shown
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.report.text_layout import TextLine, listed, table
+from reprieve.report.v1alpha1 import decision_v1alpha1, plan_v1alpha1
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
 from reprieve.scheduler.decision import Decision, Outcome, PlanQuality, Preemption
-from reprieve.scheduler.plan_records import EndReason
+from reprieve.scheduler.decision_document import (
+    API_VERSION,
+    decision_of,
+    document_of,
+    moment_of,
+    plain,
+    stamp,
+)
+from reprieve.scheduler.older_decisions import V1ALPHA1
 
 LIST_KIND = "DecisionList"
 _HEADER = ("TIME", "ID", "PREEMPTOR", "OUTCOME", "VICTIMS", "NODE")
@@ -39,39 +47,27 @@ _VICTIMS_SHOWN = 2
 # --- documents -----------------------------------------------------------------------------------
 
 
-def kept_document(kept: KeptDecision, may_get: MayGet = may_get_all) -> Json:
+def kept_document(kept: KeptDecision, may_get: MayGet = may_get_all, version: str = API_VERSION) -> Json:
     """A Decision, with what became of its plan; names that the reader may not get are left out."""
-    plan = kept.plan
-    course = None
-    if plan is not None:
-        course = {
-            "stage": plan.stage,
-            "end": plan.end.value if plan.end is not None else None,
-            "endedAt": _stamp(plan.ended_at) if plan.ended_at is not None else None,
-            "used": list(plan.used),
-            "wasted": list(plan.wasted),
-        }
-    decision = without_hidden_names(kept.decision, may_get)
-    return {**decision_json(decision), "attempts": kept.attempts, "plan": course}
+    decision, plan = without_hidden_names(kept.decision, may_get), kept.plan
+    if version == V1ALPHA1:
+        course = plan_v1alpha1(plan.stage, plan.end, plan.ended_at, plan.used, plan.wasted) if plan else None
+        return {**decision_v1alpha1(decision), "attempts": kept.attempts, "plan": course}
+    return {**document_of(decision), "attempts": kept.attempts, "plan": _written(plan)}
 
 
-def list_document(items: Sequence[Json], revision: int = 0) -> Json:
+def _written(plan: PlanCourse | None) -> Json | None:
+    if plan is None:
+        return None
+    written, ended_at = plain(plan), plan.ended_at
+    reached = {stage: stamp(moment) for stage, moment in plan.reached.items()}
+    return {**written, "endedAt": stamp(ended_at) if ended_at is not None else None, "reached": reached}
+
+
+def list_document(items: Sequence[Json], revision: int = 0, version: str = API_VERSION) -> Json:
     """``revision``: of the scheduler's memory; a reader gives it back to get only what is new."""
     metadata = {"resourceVersion": str(revision)} if revision else {}
-    return {"apiVersion": API_VERSION, "kind": LIST_KIND, "metadata": metadata, "items": list(items)}
-
-
-class _Plan(msgspec.Struct, frozen=True, rename="camel"):
-    stage: str = ""
-    end: str | None = None
-    ended_at: str | None = None
-    used: tuple[str, ...] = ()
-    wasted: tuple[str, ...] = ()
-
-
-class _Course(msgspec.Struct, frozen=True):
-    attempts: int = 1
-    plan: _Plan | None = None
+    return {"apiVersion": version, "kind": LIST_KIND, "metadata": metadata, "items": list(items)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +79,25 @@ class ReadDecisions:
 
 
 def read_decisions(documents: Iterable[Json]) -> ReadDecisions:
-    """Decisions from documents as ``kept_document`` writes them."""
+    """Decisions from documents as ``kept_document`` writes them, in any version."""
     found: list[KeptDecision] = []
     unreadable = 0
     for document in documents:
         try:
-            found.append(_kept(document))
-        except (UnreadableDecisionError, msgspec.ValidationError, ValueError):
+            plan = _plan(document.get("plan"))
+            attempts = msgspec.convert(document.get("attempts", 1), int)
+            found.append(KeptDecision(decision_of(document), plan, attempts))
+        except (AttributeError, ValueError):
             unreadable += 1
     return ReadDecisions(tuple(found), unreadable)
 
 
-def _kept(document: Json) -> KeptDecision:
-    course, decision = msgspec.convert(document, _Course), decision_of(document)
-    plan = course.plan
-    if plan is None:
-        return KeptDecision(decision, None, course.attempts)
-    ended_at = datetime.fromisoformat(plan.ended_at).timestamp() if plan.ended_at is not None else None
-    end = EndReason(plan.end) if plan.end is not None else None
-    return KeptDecision(
-        decision, PlanCourse(plan.stage, end, ended_at, plan.used, plan.wasted), course.attempts
-    )
+def _plan(written: Json | None) -> PlanCourse | None:
+    if written is None:
+        return None
+    reached = {stage: moment_of(text) for stage, text in written.get("reached", {}).items()}
+    ended_at = moment_of(written["endedAt"]) if written.get("endedAt") is not None else None
+    return msgspec.convert({**written, "endedAt": ended_at, "reached": reached}, PlanCourse)
 
 
 # --- which of them -------------------------------------------------------------------------------
@@ -162,7 +156,7 @@ def unit_target(unit: str) -> Target:
 def nodes_of(decision: Decision) -> list[str]:
     """The nodes on which the demand gets room, and those that lose pods for it."""
     room = decision.preemption or Preemption()
-    return sorted({*decision.nodes, *(node for node, _ in room.giving_way)})
+    return sorted({*decision.nodes, *room.victim_nodes})
 
 
 # --- for people ----------------------------------------------------------------------------------
@@ -179,14 +173,15 @@ def decision_table(
 def _more(kept: KeptDecision) -> list[str]:
     decision, room = kept.decision, kept.decision.preemption or Preemption()
     why = decision.eviction.because.text if decision.eviction is not None else "-"
-    decided_by = room.decided_by.text if room.decided_by is not None else why
+    choice = room.choice_text if room.pods else why
     disturbance = _disturbance(room.quality) if room.quality is not None else "-"
-    return [str(decision.priority), str(room.units_spared), str(room.broken), disturbance, decided_by]
+    spared = room.spared_text if room.units_spared else "-"
+    return [str(decision.priority), spared, str(room.broken), disturbance, choice]
 
 
 def _disturbance(quality: PlanQuality) -> str:
-    gap = f"gap {measured_text([quality.gap])}" if quality.gap is not None else "not proved"
-    return f"{measured_text(quality.cost)} ({'proved' if quality.proved else gap})"
+    gap = f"gap {gap_text(quality)}" if quality.gap is not None else "not proved"
+    return f"{cost_text(quality)} ({'proved' if quality.proved else gap})"
 
 
 def _row(kept: KeptDecision) -> list[str]:
@@ -225,8 +220,3 @@ def _victims(decision: Decision) -> str:
 
 def _second(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _stamp(moment: float) -> str:
-    when = datetime.fromtimestamp(moment, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -16,8 +16,9 @@ from reprieve.inquiry.whatif import WhatIfReport
 from reprieve.model.objects import KubernetesObject, Node, ObjectMeta, Pod, PodGroupSpec, PodSpec
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.exposure import BudgetCharge, Exposure, LeastPreemptor, Protection, exposure
+from reprieve.preemption.exposure import BudgetCharge, Exposure, LeastPreemptor, exposure
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.protection import Protection
 
 _NEVER = "Never"  # the preemptionPolicy of a class whose pods wait instead
 _OUT_OF_REACH = 1 << 31  # sorts after every priority

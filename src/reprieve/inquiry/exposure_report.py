@@ -1,16 +1,16 @@
 """How does a report about exposure read: as tables, as names, and as JSON?"""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PreemptingClass
 from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport
-from reprieve.inquiry.whatif_report import stamp
-from reprieve.model.formatting import clock_time, counted, listed
+from reprieve.model.formatting import clock_time, counted, listed, writable
 from reprieve.model.json import Json
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.workloads import shown_workload
-from reprieve.preemption.exposure import BudgetCharge, Protection
-from reprieve.report.decisions import own_priority_json
+from reprieve.preemption.exposure import BudgetCharge
+from reprieve.preemption.protection import HIGHEST_PRIORITY, Protection
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, table
 from reprieve.scheduler.decision import priority_text
 
@@ -71,7 +71,8 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
 
 
 def _protectors(one: Protection) -> tuple[str, ...]:
-    return (f"evictionLimit ({shown_workload(one.limited)})",) if one.limited else one.by
+    names = map(shown_workload, one.by)
+    return tuple(f"{one.source} ({name})" for name in names) if one.source else tuple(names)
 
 
 def _since(moment: float | None, now: float) -> str:
@@ -165,7 +166,7 @@ def exposure_json(report: ExposureReport, demand: Json | None = None) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "ExposureReport",
-        "at": stamp(report.at),
+        "at": _stamp(report.at),
         "atPriority": report.at_priority,
         "runningPods": report.running,
         "staticPods": report.static,
@@ -184,26 +185,27 @@ def _pod_json(pod: ExposedPod) -> Json:
         "uid": pod.uid,
         "node": pod.node,
         "priority": pod.priority,
-        **own_priority_json(pod.own_priority),
+        **({"schedulingPriority": pod.own_priority} if pod.own_priority is not None else {}),
         **({"preemptionPriorityClass": pod.named_class} if pod.named_class else {}),
         "priorityClass": pod.priority_class or None,
         "unit": pod.unit,
         "unitPods": pod.unit_pods,
-        "preemptableFrom": [{"at": stamp(level.since), "priority": level.priority} for level in pod.levels],
+        "preemptableFrom": [{"at": _stamp(level.since), "priority": level.priority} for level in pod.levels],
         "preemptableBy": list(pod.preemptors),
         "protections": [_protection_json(one) for one in pod.protections],
         "budgets": [_budget_json(charge) for charge in pod.budgets],
         "heldByBudget": pod.held_by_budget,
-        "openFrom": None if pod.open_from is None else stamp(pod.open_from),
+        "openFrom": None if pod.open_from is None else _stamp(pod.open_from),
     }
 
 
 def _protection_json(one: Protection) -> Json:
     return {
-        "minimumPriority": one.minimum,
-        "until": None if one.until == NEVER else stamp(one.until),
-        "priorityClasses": list(one.by),
-        "evictionLimitOf": one.limited or None,
+        "code": one.code,
+        "by": list(one.by),
+        "reason": one.reason,
+        "minimumPriority": one.from_priority if one.from_priority <= HIGHEST_PRIORITY else None,
+        "until": None if one.until == NEVER else _stamp(one.until),
     }
 
 
@@ -228,3 +230,8 @@ def _class_json(one: PreemptingClass) -> Json:
         "mayPreemptNow": one.now,
         "mayPreemptLater": one.later,
     }
+
+
+def _stamp(moment: float) -> str:
+    when = datetime.fromtimestamp(writable(moment), UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

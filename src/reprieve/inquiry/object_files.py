@@ -156,7 +156,7 @@ def _add_json(text: bytes, head: _Head, number: int, found: _Found) -> None:
         _add_header(_value(text, number), found)
         for body in _raws(head.objects, "objects", number):
             _add_raw(body, "", "", number, found)
-    elif kind == snapshot_header.DECISION and version == snapshot_header.API_VERSION:
+    elif snapshot_header.is_decision(kind, version):
         found.decisions.append(_value(text, number))
     elif kind.endswith("List") and head.items is not msgspec.UNSET:
         found.has_lists = True

@@ -1,16 +1,17 @@
 """What would have protected a victim from a preemptor of this priority, and how is that to be had?
 
-Only the rules of preemption count: a pod of the preemptor's priority, or of a class that tolerates it, is
+Only the rules of preemption count: a pod of the preemptor's priority, or one that a rule protects from it, is
 never a victim of it; a budget or a group makes a victim dearer, and no more.
 """
 
 from collections.abc import Iterator, Sequence
 
-from reprieve.inquiry.why import Remedy
+from reprieve.inquiry.exposure import running_view
+from reprieve.inquiry.trials import Asking
+from reprieve.inquiry.why import Evidence, Remedy
 from reprieve.model.effects import Target
-from reprieve.model.formatting import lasted
 from reprieve.model.objects import PriorityClass
-from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS, toleration_of
+from reprieve.placement.demand import Demand
 from reprieve.scheduler.decision import Victim
 
 _HIGHEST_OF_USERS = 1_000_000_000
@@ -18,22 +19,19 @@ _OF_SYSTEM = "system-"
 
 
 def protections_against(
-    priority: int, subject: Target, victim: Victim | None, classes: Sequence[PriorityClass]
+    priority: int, subject: Target, victim: Victim | None, evidence: Evidence, asking: Asking
 ) -> tuple[Remedy, ...]:
-    """``victim``: as Reprieve decided; None where kube-scheduler did, which knows no tolerations.
-
-    ``classes``: the lowest value first.
-    """
-    usable = [known for known in classes if _may_use(known, subject.namespace)]
-    return tuple(_protections(priority, subject, victim, usable))
+    """``victim``: as Reprieve decided; None where kube-scheduler did, which knows no further rules."""
+    return tuple(_protections(priority, subject, victim, evidence, asking))
 
 
 def _protections(
-    priority: int, subject: Target, victim: Victim | None, classes: Sequence[PriorityClass]
+    priority: int, subject: Target, victim: Victim | None, evidence: Evidence, asking: Asking
 ) -> Iterator[Remedy]:
-    yield _by_priority(priority, classes)
+    usable = [known for known in evidence.classes() if _may_use(known, subject.namespace)]
+    yield _by_priority(priority, usable)
     if victim is not None:
-        yield _by_toleration(priority, victim, classes)
+        yield from _by_rules(priority, subject, victim, evidence, asking)
     yield _by_budget(victim)
     if subject.kind == "Pod" and victim is not None and victim.unit.startswith("Pod/"):
         yield Remedy(
@@ -42,6 +40,20 @@ def _protections(
             "It counts with all of its pods, and the scheduler prefers to evict fewer.",
             "put the pods into a PodGroup with disruptionMode: {all: {}}",
         )
+
+
+def _by_rules(
+    priority: int, subject: Target, victim: Victim, evidence: Evidence, asking: Asking
+) -> Iterator[Remedy]:
+    policy = next(iter(asking.settings.policies.values()), None)
+    if policy is None:
+        return
+    units = policy.units(running_view(evidence.cluster.seen))
+    for rule in policy.rules:
+        advise = rule(units, Demand((), (), needed=0, priority=priority), evidence.now).advise
+        advice = advise(subject.namespace, victim.priority) if advise is not None else None
+        if advice is not None:
+            yield Remedy(*advice)
 
 
 def _by_priority(priority: int, classes: Sequence[PriorityClass]) -> Remedy:
@@ -57,23 +69,6 @@ def _by_priority(priority: int, classes: Sequence[PriorityClass]) -> Remedy:
     else:
         how = f"no PriorityClass has such a value: create one with value: {priority} or more"
     return Remedy("Priority", text, how)
-
-
-def _by_toleration(priority: int, victim: Victim, classes: Sequence[PriorityClass]) -> Remedy:
-    text = (
-        f"A class that tolerates preemption by priority {priority} for some time after the pod was scheduled."
-    )
-    for known in classes:
-        toleration = toleration_of(known)
-        if known.value <= priority and toleration.length_against(priority):
-            long = f"for {lasted(toleration.seconds)}" if toleration.seconds > 0 else "for as long as it runs"
-            how = f"priorityClassName: {known.metadata.name} (value {known.value}, protects {long})"
-            return Remedy("Toleration", text, how)
-    how = (
-        f"annotate a PriorityClass of value {victim.priority} with {MINIMUM_PRIORITY}: "
-        f'"{priority + 1}" and {SECONDS}: "3600"'
-    )
-    return Remedy("Toleration", text, how)
 
 
 def _by_budget(victim: Victim | None) -> Remedy:

@@ -18,7 +18,6 @@ from reprieve.model.footprint import footprint
 from reprieve.model.formatting import amount, clock_time, counted, listed
 from reprieve.model.objects import Affinity, Container, Node, Pod, PriorityClass, Toleration, ref_of
 from reprieve.model.resources import Problems, milli, node_capacity, rounded
-from reprieve.model.workloads import shown_workload
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.decision import Decision, Eviction, Miss, Outcome
 from reprieve.scheduler.targets import pod_target
@@ -123,13 +122,11 @@ def _by_time(trials: Trials, report: WhatIfReport) -> Iterator[Remedy]:
 
 
 def _awaited(eviction: Eviction | None, moment: float) -> tuple[str, str]:
-    """What ends at this moment: the protection by an eviction limit, or a toleration."""
-    limited = eviction.limited if eviction is not None else ()
-    workloads = [shown_workload(one.workload) for one in limited if one.until <= moment]
-    if workloads:
-        return "WaitForEvictionLimit", f"the protection of {listed(workloads)} by evictionLimit"
-    classes = listed([one.priority_class for one in eviction.tolerating]) if eviction is not None else ""
-    return "WaitForToleration", f"a toleration{f' of class {classes}' if classes else ''}"
+    """What ends at this moment, of what protects the pods that could make room."""
+    for one in eviction.protected if eviction is not None else ():
+        if one.first is not None and one.first <= moment:
+            return f"WaitFor{one.code}", one.ends
+    return "WaitForProtection", "what protects other pods"
 
 
 def _by_asking_for_less(trials: Trials, miss: Miss) -> Iterator[Remedy]:

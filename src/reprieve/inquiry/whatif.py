@@ -18,7 +18,7 @@ from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.whatif_outcomes import report_of, victims_by_decision
 from reprieve.inquiry.whatif_records import (
     DemandSummary,
-    NodeVerdict,
+    ExcludedNode,
     SnapshotFacts,
     WhatIfAnswer,
     WhatIfOutcome,
@@ -36,8 +36,8 @@ __all__ = [
     "DecodedCluster",
     "DemandSummary",
     "Drain",
+    "ExcludedNode",
     "Manifest",
-    "NodeVerdict",
     "ObjectName",
     "Remove",
     "Resize",

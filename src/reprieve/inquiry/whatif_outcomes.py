@@ -4,18 +4,29 @@ Decisions about one demand are joined into one report. Nothing is decided or ren
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from reprieve.inquiry.asked_demands import AskedDemand
 from reprieve.inquiry.rehearsal import Rehearsed
-from reprieve.inquiry.whatif_records import DemandSummary, NodeVerdict, WhatIfOutcome, WhatIfReport
+from reprieve.inquiry.whatif_records import DemandSummary, ExcludedNode, WhatIfOutcome, WhatIfReport
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
-from reprieve.scheduler.decision import Because, Decided, Decision, Exceeded, Loser, Outcome, Spared, Victim
+from reprieve.scheduler.decision import (
+    Because,
+    Decided,
+    Decision,
+    Exceeded,
+    Loser,
+    Outcome,
+    Preemption,
+    Spared,
+    Victim,
+    by_node,
+)
 
 
 def report_of(
@@ -25,21 +36,19 @@ def report_of(
     decisions = tuple(one.decision for one in decided)
     places = _places(decisions)
     waiting = tuple(target for target in demand.pods if target not in places)
-    victims = tuple(victim for d in decisions for victim in by_decision.get(d.id, ()))
+    victims = tuple(
+        replace(victim, controller=_controller(rehearsed.evicted[victim.pod]))
+        for decision in decisions
+        for victim in by_decision.get(decision.id, ())
+    )
     report = WhatIfReport(
         demand=_described(demand, decisions),
         outcome=_outcome(demand, places, victims),
         decisions=decisions,
         placements=tuple(places.items()),
         waiting=waiting,
-        victims=victims,
-        controllers=tuple(_controllers(victims, rehearsed)),
-        spared=_spared(decisions, victims),
-        exceeded=_exceeded(decisions),
-        nodes=_nodes(decided, set(places.values())),
-        decided_by=next(filter(None, map(_decided_by, decisions)), None),
-        quality=next((d.preemption.quality for d in decisions if d.preemption is not None), None),
-        onward=next((d.preemption.onward for d in decisions if d.preemption is not None), None),
+        preemption=_preemption(decisions, victims, set(places.values())),
+        excluded=_excluded(decided, set(places.values())),
         resize=demand.resize,
     )
     if not waiting and not demand.impossible:
@@ -122,11 +131,9 @@ def _unlisted(target: Target, pod: Pod, units: Mapping[GroupKey | None, str]) ->
     return Victim(target, pod.spec.node_name, pod.spec.priority or 0, unit, (), because)
 
 
-def _controllers(victims: Iterable[Victim], rehearsed: Rehearsed) -> Iterator[tuple[Target, str]]:
-    for victim in victims:
-        for owner in rehearsed.evicted[victim.pod].metadata.owner_references:
-            if owner.controller:
-                yield victim.pod, f"{owner.kind}/{owner.name}"
+def _controller(pod: Pod) -> str:
+    owners = (owner for owner in pod.metadata.owner_references if owner.controller)
+    return next((f"{owner.kind}/{owner.name}" for owner in owners), "")
 
 
 def _outcome(demand: AskedDemand, places: dict[Target, str], victims: Sequence[Victim]) -> WhatIfOutcome:
@@ -142,57 +149,83 @@ def _described(demand: AskedDemand, decisions: Sequence[Decision]) -> DemandSumm
     return DemandSummary(demand.kind, demand.namespace, demand.name, priority, len(demand.pods))
 
 
-def _spared(decisions: Iterable[Decision], victims: Iterable[Victim]) -> tuple[Spared, ...]:
+# --- all that is evicted for it ------------------------------------------------------------------
+
+
+def _preemption(
+    decisions: Iterable[Decision], victims: tuple[Victim, ...], chosen: set[str]
+) -> Preemption | None:
+    """Of several decisions, each sees the ones before: what the last one spares is spared in the end."""
+    made = [d.preemption for d in decisions if d.preemption is not None and d.outcome is Outcome.PREEMPTS]
+    if not made:
+        return None
+    first, last = made[0], made[-1]
+    together = replace(first, victims=victims, pods=len(victims), losers=_losers(made, chosen))
+    if len(made) == 1:
+        return together
+    spared = _spared(made, victims)
+    return replace(
+        together,
+        spared=spared,
+        units_spared=max(last.units_spared, len(spared)),
+        pods_spared=max(last.pods_spared, sum(one.pods for one in spared)),
+        exceeded=_exceeded(made),
+        broken=sum(room.broken for room in made),
+        plans=1 + sum(room.plans - 1 for room in made),
+        exhaustive=all(room.exhaustive for room in made),
+        decided_by=next((room.decided_by for room in made if room.decided_by is not None), None),
+        leaving=max(room.leaving for room in made),
+        victim_nodes=by_node(victim.node for victim in victims),
+        quality=None,  # what each costs does not say what they cost together
+        onward=None,
+    )
+
+
+def _spared(made: Iterable[Preemption], victims: Iterable[Victim]) -> tuple[Spared, ...]:
     gone = {victim.unit for victim in victims}
-    rooms = (d.preemption for d in decisions if d.preemption is not None and d.outcome is Outcome.PREEMPTS)
-    spared = {one.unit: one for room in rooms for one in room.spared}
+    spared = {one.unit: one for room in made for one in room.spared}
     return tuple(one for unit, one in spared.items() if unit not in gone)
 
 
-def _exceeded(decisions: Iterable[Decision]) -> tuple[Exceeded, ...]:
+def _exceeded(made: Iterable[Preemption]) -> tuple[Exceeded, ...]:
     found: dict[str, Exceeded] = {}
-    for decision in decisions:
-        if decision.preemption is None or decision.outcome is not Outcome.PREEMPTS:
-            continue
-        for one in decision.preemption.exceeded:
-            before = found.get(one.budget)
-            going = one.going + (before.going if before is not None else 0)
-            found[one.budget] = replace(before or one, going=going)
+    for one in (one for room in made for one in room.exceeded):
+        before = found.get(one.budget)
+        going = one.going + (before.going if before is not None else 0)
+        found[one.budget] = replace(before or one, going=going)
     return tuple(found.values())
 
 
-def _decided_by(decision: Decision) -> Because | None:
-    return decision.preemption.decided_by if decision.preemption is not None else None
+def _losers(made: Iterable[Preemption], chosen: set[str]) -> tuple[Loser, ...]:
+    losers: dict[str, Loser] = {}
+    for loser in (loser for room in made for loser in room.losers):
+        losers.setdefault(loser.domain, loser)
+    return tuple(loser for domain, loser in losers.items() if domain not in chosen)
 
 
 # --- nodes that were not chosen ------------------------------------------------------------------
 
 
-def _nodes(decided: Iterable[Decided], chosen: set[str]) -> tuple[NodeVerdict, ...]:
-    """Plans that lost come first, then nodes that were excluded."""
-    found: dict[str, NodeVerdict] = {}
+def _excluded(decided: Iterable[Decided], chosen: set[str]) -> tuple[ExcludedNode, ...]:
+    """All but the chosen ones, and those with a plan that lost."""
+    found: dict[str, ExcludedNode] = {}
     for one in decided:
         room = one.decision.preemption
-        for loser in room.losers if room is not None and one.decision.outcome is Outcome.PREEMPTS else ():
-            found.setdefault(loser.domain, _lost(loser))
+        if room is not None and one.decision.outcome is Outcome.PREEMPTS:
+            chosen = chosen.union(loser.domain for loser in room.losers)
     for one in decided:
-        for verdict in _excluded(one):
-            found.setdefault(verdict.name, verdict)
-    return tuple(verdict for name, verdict in found.items() if name not in chosen)
+        for node in _excluded_by(one):
+            found.setdefault(node.name, node)
+    return tuple(node for name, node in found.items() if name not in chosen)
 
 
-def _lost(loser: Loser) -> NodeVerdict:
-    cost = (loser.pods, loser.highest, loser.broken, loser.units, loser.quality)
-    return NodeVerdict(loser.domain, None, loser.lost_by, *cost)
-
-
-def _excluded(decided: Decided) -> Iterator[NodeVerdict]:
-    """A node where evictions might help has a plan that was not worth making, or lost to the best ones."""
+def _excluded_by(decided: Decided) -> Iterator[ExcludedNode]:
+    """Where evictions might help a pod, the plan was not worth making, or lost to the best ones."""
     if (found := decided.found) is None:
         return
     names, curable = found.view.nodes.names, found.survey.curable()
-    preempts = decided.decision.outcome is Outcome.PREEMPTS
+    compared = decided.decision.outcome is Outcome.PREEMPTS and decided.decision.pods == 1
     for row in np.flatnonzero(~found.survey.feasible).tolist():
-        rest = ", and no plan there is better" if preempts and curable[row] else ""
+        rest = ", and no plan there is better" if compared and curable[row] else ""
         for reason in found.survey.reasons_of(row)[:1]:
-            yield NodeVerdict(names[row], Because(reason.code, f"it {reason.text}{rest}"))
+            yield ExcludedNode(names[row], Because(reason.code, f"it {reason.text}{rest}"))

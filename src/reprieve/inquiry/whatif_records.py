@@ -12,8 +12,17 @@ from reprieve.inquiry.object_names import ObjectName
 from reprieve.inquiry.resizes import Resize
 from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
-from reprieve.preemption.plan import Onward, Quality
-from reprieve.scheduler.decision import Because, Decision, Exceeded, Miss, Spared, Victim
+from reprieve.scheduler.decision import (
+    Because,
+    Decision,
+    DecisionPart,
+    Exceeded,
+    Miss,
+    PlanQuality,
+    Preemption,
+    Spared,
+    Victim,
+)
 from reprieve.scheduler.settings import Settings
 
 # --- the question --------------------------------------------------------------------------------
@@ -45,8 +54,7 @@ class WhatIfOutcome(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
 
 
-@dataclass(frozen=True, slots=True)
-class DemandSummary:
+class DemandSummary(DecisionPart, frozen=True):
     """``kind``: of the object that was asked about; Node for the pods of a drained node."""
 
     kind: str
@@ -56,22 +64,11 @@ class DemandSummary:
     pods: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVerdict:
-    """A node, or another domain, that was not chosen: excluded, or with a plan that lost.
-
-    ``pods``, ``highest``, ``broken``: victims of the plan, the highest priority among them, and how many are
-    beyond budgets.
-    """
+class ExcludedNode(DecisionPart, frozen=True):
+    """A node that was not chosen, and for which no plan was compared."""
 
     name: str
-    excluded_by: Because | None = None
-    lost_by: Because | None = None
-    pods: int = 0
-    highest: int | None = None
-    broken: int = 0
-    units: tuple[str, ...] = ()  # the most important units that the plan would have evicted
-    quality: Quality | None = None  # of the plan, if disturbance was measured
+    because: Because
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +85,7 @@ class SnapshotFacts:
         return self.pods_read_in is not None
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfReport:
+class WhatIfReport(DecisionPart, frozen=True):
     """What would become of one demand: an object that was asked about, with all of its pods."""
 
     demand: DemandSummary
@@ -97,21 +93,39 @@ class WhatIfReport:
     decisions: tuple[Decision, ...] = ()  # in order; a demand of many pods may need many
     placements: tuple[tuple[Target, str], ...] = ()
     waiting: tuple[Target, ...] = ()  # pods that find no room
-    victims: tuple[Victim, ...] = ()
-    controllers: tuple[
-        tuple[Target, str], ...
-    ] = ()  # of the victims that are created again: ReplicaSet/web-1
-    spared: tuple[Spared, ...] = ()
-    exceeded: tuple[Exceeded, ...] = ()  # disruption budgets that are broken
-    nodes: tuple[NodeVerdict, ...] = ()
-    decided_by: Because | None = None
-    quality: Quality | None = None  # what the plan costs, if the search says so
-    onward: Onward | None = None  # where its victims would go; known if ``quality`` is
+    preemption: Preemption | None = None  # of all these decisions, with every victim; None: there is none
+    excluded: tuple[ExcludedNode, ...] = ()
     miss: Miss | None = None  # the nearest miss of a demand that cannot fit, as things are
     at_best: Miss | None = None  # and if all units were gone that may be evicted
     refusal: Because | None = None  # why preemption does not help it, or why it cannot be decided
     retry_at: float | None = None
     resize: bool = False
+
+    @property
+    def room(self) -> Preemption:
+        return self.preemption or Preemption()
+
+    @property
+    def victims(self) -> tuple[Victim, ...]:
+        return self.room.victims
+
+    @property
+    def spared(self) -> tuple[Spared, ...]:
+        return self.room.spared
+
+    @property
+    def exceeded(self) -> tuple[Exceeded, ...]:
+        """Disruption budgets that are broken."""
+        return self.room.exceeded
+
+    @property
+    def decided_by(self) -> Because | None:
+        return self.room.decided_by
+
+    @property
+    def quality(self) -> PlanQuality | None:
+        """What the plan costs, if that was measured."""
+        return self.room.quality
 
     @property
     def breaks_budget(self) -> bool:

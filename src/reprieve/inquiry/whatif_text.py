@@ -7,13 +7,13 @@ must not know terminals.
 from collections.abc import Iterable, Iterator, Sequence
 
 from reprieve.inquiry.text_blocks import PARAGRAPH, Block, Sentence, Table, markdown, text_lines
-from reprieve.inquiry.whatif import NodeVerdict, WhatIfAnswer, WhatIfOutcome, WhatIfReport
+from reprieve.inquiry.whatif import ExcludedNode, WhatIfAnswer, WhatIfOutcome, WhatIfReport
 from reprieve.inquiry.whatif_names import demand_name, nodes_text, pod_name, subject
 from reprieve.inquiry.whatif_refusals import cannot_fit
 from reprieve.model.formatting import counted, listed
-from reprieve.report.decisions import QUALITY_HEADER, quality_cells, quality_sentences
+from reprieve.report.decisions import QUALITY_HEADER, choice_sentences, quality_cells, quality_sentences
 from reprieve.report.text_layout import LineStyle, TextLine
-from reprieve.scheduler.decision import Exceeded, Spared, Victim, priority_text
+from reprieve.scheduler.decision import Exceeded, Loser, Spared, Victim, priority_text
 
 _MOST_ROWS = 20  # of a table
 _UNITS_NAMED = 3  # of a plan that lost
@@ -225,12 +225,13 @@ def _victim_blocks(report: WhatIfReport) -> Iterator[Block]:
             frozenset({1, 2}),
             max(0, len(near) - _MOST_ROWS),
         )
+    if report.room.units_spared > len(report.spared):
+        yield Sentence(f"In all, {report.room.spared_text} could have been evicted and are not.")
 
 
 def _afterwards(report: WhatIfReport) -> Iterator[Sentence]:
     """What becomes of the victims: those that are lost get a line of their own."""
-    owned = {pod for pod, _ in report.controllers}
-    lost = [pod_name(victim.pod) for victim in report.victims if victim.pod not in owned]
+    lost = [pod_name(victim.pod) for victim in report.victims if not victim.controller]
     again = "; its controller creates it again, and it then waits for room"
     is_any_again = len(lost) < len(report.victims)
     yield Sentence(f"Each victim gets its termination grace period to stop{again if is_any_again else ''}.")
@@ -266,18 +267,15 @@ def _spared_row(spared: Spared) -> list[str]:
 def _quality_blocks(report: WhatIfReport) -> Iterator[Block]:
     if report.quality is not None:
         yield PARAGRAPH
-        yield from map(Sentence, quality_sentences(report.quality, report.onward))
+        yield from map(Sentence, quality_sentences(report.quality, report.room.onward))
 
 
 def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
-    losers = [node for node in report.nodes if node.lost_by is not None][:alternatives]
-    if report.decided_by is not None:
-        others = sum(d.preemption.plans - 1 for d in report.decisions if d.preemption is not None)
-        where = nodes_text(report.placements)
-        plans = counted(others, "other plan")
+    losers = report.room.losers[:alternatives]
+    if report.victims:
         yield PARAGRAPH
-        text = f"The plan for {where} was chosen over {plans} by the rule: {report.decided_by.text}."
-        yield Sentence(text)
+        where = f"The plan for {nodes_text(report.placements)}"
+        yield from map(Sentence, choice_sentences(where, report.room))
     if losers:
         rows = [_loser_row(node) for node in losers]
         header = [
@@ -290,23 +288,29 @@ def _not_chosen(report: WhatIfReport, alternatives: int) -> Iterator[Block]:
         ]
         yield Table(header, rows, frozenset({1, 2, 3}))
     if any(node.quality is not None for node in losers):
-        yield Table(["NOT CHOSEN", *QUALITY_HEADER], [[n.name, *quality_cells(n.quality)] for n in losers])
-    excluded = [node for node in report.nodes if node.excluded_by is not None]
-    if excluded and alternatives and not report.resize:
-        yield Table(["NODES", "WHY NOT", "WHICH"], [*_excluded_rows(excluded)][:_MOST_ROWS], frozenset({0}))
+        yield Table(["NOT CHOSEN", *QUALITY_HEADER], [[n.domain, *quality_cells(n.quality)] for n in losers])
+    if report.excluded and alternatives and not report.resize:
+        yield Table(
+            ["NODES", "WHY NOT", "WHICH"], [*_excluded_rows(report.excluded)][:_MOST_ROWS], frozenset({0})
+        )
 
 
-def _loser_row(node: NodeVerdict) -> list[str]:
-    highest = "-" if node.highest is None else str(node.highest)
-    lost_by = node.lost_by.text if node.lost_by is not None else ""
-    units = [unit.removeprefix("Pod/") for unit in node.units]
-    return [node.name, str(node.pods), highest, str(node.broken), lost_by, listed(units, _UNITS_NAMED)]
+def _loser_row(loser: Loser) -> list[str]:
+    highest = "-" if loser.highest is None else str(loser.highest)
+    cost = [str(loser.pods), highest, str(loser.broken)]
+    return [loser.domain, *cost, loser.lost_by.text, _would_evict(loser)]
 
 
-def _excluded_rows(nodes: Iterable[NodeVerdict]) -> Iterator[list[str]]:
+def _would_evict(loser: Loser) -> str:
+    """Of many units, a decision has the first by name and counts the others."""
+    units = [unit.removeprefix("Pod/") for unit in loser.units]
+    more = loser.unit_count - _UNITS_NAMED
+    return f"{', '.join(units[:_UNITS_NAMED])} and {more} more" if more > 1 else listed(units, _UNITS_NAMED)
+
+
+def _excluded_rows(nodes: Iterable[ExcludedNode]) -> Iterator[list[str]]:
     by_reason: dict[str, list[str]] = {}
     for node in nodes:
-        text = node.excluded_by.text if node.excluded_by is not None else ""
-        by_reason.setdefault(text, []).append(node.name)
+        by_reason.setdefault(node.because.text, []).append(node.name)
     for text, names in sorted(by_reason.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         yield [str(len(names)), text, listed(sorted(names), _NODES_NAMED)]

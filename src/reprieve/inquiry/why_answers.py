@@ -6,9 +6,9 @@ A pod that runs and one of the same name that was preempted before are told apar
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from reprieve.inquiry.limit_statements import limit_statements
 from reprieve.inquiry.object_names import ObjectName, namespace_hint, namespaces_with, nearest_hint
 from reprieve.inquiry.preemption_priority_statements import preemption_priority_statements
+from reprieve.inquiry.protection_statements import protection_statements
 from reprieve.inquiry.seen_events import PREEMPTED
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import (
@@ -62,7 +62,7 @@ def why_object(name: ObjectName, evidence: Evidence, asking: Asking) -> WhyRepor
                 group_target(root), _pods_of(groups.beneath(key_of(root)), evidence), evidence, asking
             )
     for kind in (name.kind,) if name.kind else ("Pod", "PodGroup"):
-        found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence)
+        found = _why_gone(Target(kind, name.namespace, name.name, ""), evidence, asking)
         if found is not None:
             return found
     raise UnknownObjectError(_unknown(name, evidence))
@@ -82,11 +82,11 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
     target = pod_target(pod)
     by_name = Target("Pod", target.namespace, target.name, "")
     if pod.metadata.deletion_timestamp is not None:
-        found = _why_gone(target, evidence)
+        found = _why_gone(target, evidence, asking)
         if found is not None:
             return found
     if pod.status.phase in _ENDED:
-        return _why_gone(by_name, evidence) or _running(
+        return _why_gone(by_name, evidence, asking) or _running(
             target, f"{pod.status.phase}", evidence, WhyState.ENDED
         )
     key = group_key(pod)
@@ -97,7 +97,7 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
         return why_pending(target, (pod,), evidence, asking, before=_earlier(target, evidence))
     if is_deferred(pod):
         return why_deferred(pod, evidence, asking)
-    found = _why_gone(by_name, evidence) or _running(
+    found = _why_gone(by_name, evidence, asking) or _running(
         target, f"running on {pod.spec.node_name}", evidence, WhyState.RUNNING
     )
     return replace(found, statements=(*found.statements, *_protected(pod, evidence, asking)))
@@ -105,7 +105,7 @@ def _why_pod(pod: Pod, evidence: Evidence, asking: Asking) -> WhyReport:
 
 def _protected(pod: Pod, evidence: Evidence, asking: Asking) -> Iterator[Statement]:
     yield from preemption_priority_statements(pod, evidence, asking)
-    yield from limit_statements(pod, evidence, asking)
+    yield from protection_statements(pod, evidence, asking)
 
 
 def _members(group: PodGroup, evidence: Evidence) -> list[Pod]:
@@ -145,28 +145,28 @@ def _why_group(
         return why_pending(
             target, waiting, evidence, asking, before=(*told, *_earlier(of or target, evidence))
         )
-    found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence)
-    found = found or _why_tree_gone(target, evidence)
+    found = _why_gone(Target(target.kind, target.namespace, target.name, ""), evidence, asking)
+    found = found or _why_tree_gone(target, evidence, asking)
     text = f"running with {counted(len(members), 'pod')}" if members else "without pods"
     found = found or _running(target, text, evidence, WhyState.RUNNING)
     protected = _protected(members[0], evidence, asking) if members else ()
     return replace(found, statements=(*found.statements, *protected))
 
 
-def _why_gone(target: Target, evidence: Evidence) -> WhyReport | None:
+def _why_gone(target: Target, evidence: Evidence, asking: Asking) -> WhyReport | None:
     for kept, victims in evidence.evictions_of(target):
-        return preempted_by_decision(target, kept, victims, evidence)
-    return preempted_by_events(target, evidence)
+        return preempted_by_decision(target, kept, victims, evidence, asking)
+    return preempted_by_events(target, evidence, asking)
 
 
-def _why_tree_gone(group: Target, evidence: Evidence) -> WhyReport | None:
+def _why_tree_gone(group: Target, evidence: Evidence, asking: Asking) -> WhyReport | None:
     """That it was preempted with a group around it."""
     groups = groups_table(one.object for one in evidence.cluster.seen)
     key = (group.namespace, group.name) if group.kind == "PodGroup" else None
     for _, around in groups.chain(key):
         if isinstance(around, CompositePodGroup):
             tree = group_target(around)
-            found = _why_gone(Target(tree.kind, tree.namespace, tree.name, ""), evidence)
+            found = _why_gone(Target(tree.kind, tree.namespace, tree.name, ""), evidence, asking)
             if found is not None:
                 text = f"{shown(group)} is a part of it."
                 part = Statement("Group", "PartOfGroup", text, Source.OBJECT)

@@ -6,9 +6,10 @@ from reprieve.inquiry.decision_list import kept_document
 from reprieve.inquiry.why import Remedy, Source, Statement, WhyReport, WhyState
 from reprieve.model.formatting import counted, moment_text
 from reprieve.model.json import Json
-from reprieve.report.decisions import API_VERSION, decision_lines
+from reprieve.report.decisions import decision_lines
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, indented
 from reprieve.runtime.recent_decisions import KeptDecision
+from reprieve.scheduler.decision_document import API_VERSION
 
 _SOURCES = {
     Source.DECISION: "decision",
@@ -81,10 +82,11 @@ def _plan_lines(kept: KeptDecision) -> Iterator[TextLine]:
 # --- for programs --------------------------------------------------------------------------------
 
 
-def why_json(report: WhyReport) -> Json:
-    subject = report.subject
+def why_json(report: WhyReport, version: str = API_VERSION) -> Json:
+    subject, decision = report.subject, report.decision
+    kept = kept_document(decision, version=version) if decision is not None else None
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": version,
         "kind": "WhyReport",
         "subject": {
             "kind": subject.kind,
@@ -99,6 +101,6 @@ def why_json(report: WhyReport) -> Json:
             for one in report.statements
         ],
         "remedies": [{"code": one.code, "text": one.text, "how": one.how or None} for one in report.remedies],
-        "decision": kept_document(report.decision) if report.decision is not None else None,
+        "decision": kept,
         "notes": list(report.notes),
     }

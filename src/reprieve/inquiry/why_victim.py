@@ -11,15 +11,15 @@ from reprieve.cluster.api.event_contents import SeenEvent
 from reprieve.inquiry.decision_list import unit_target
 from reprieve.inquiry.protections import protections_against
 from reprieve.inquiry.seen_events import PREEMPTED, EventPreemption, preemption_in
+from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import Evidence, Source, Statement, WhyReport, WhyState, same
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted, lasted, listed, moment_text
 from reprieve.model.groups import group_key
 from reprieve.model.objects import Pod
-from reprieve.preemption.search import CLUSTER
-from reprieve.report.decisions import quality_sentences, shown, shown_unit
+from reprieve.report.decisions import choice_sentences, quality_sentences, shown, shown_unit
 from reprieve.runtime.recent_decisions import KeptDecision
-from reprieve.scheduler.decision import Decision, Preemption, Victim, priority_text
+from reprieve.scheduler.decision import Decision, PlanQuality, Preemption, Victim, priority_text
 from reprieve.scheduler.targets import group_target, pod_target
 
 MARK, _BY_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
@@ -33,7 +33,7 @@ _STARTS = ("Started", "Scheduled")
 
 
 def preempted_by_decision(
-    subject: Target, kept: KeptDecision, victims: Sequence[Victim], evidence: Evidence
+    subject: Target, kept: KeptDecision, victims: Sequence[Victim], evidence: Evidence, asking: Asking
 ) -> WhyReport:
     """``victims``: the subject, or its pods. Its UID, if it was not known, is that of the victim."""
     decision, first = kept.decision, victims[0]
@@ -49,7 +49,7 @@ def preempted_by_decision(
             *_group_left(known, decision.at, evidence),
             *replacement_of(known, decision.at, evidence),
         ),
-        protections_against(decision.priority, known, first, evidence.classes()),
+        protections_against(decision.priority, known, first, evidence, asking),
         kept,
     )
 
@@ -59,13 +59,20 @@ def _from_decision(subject: Target, kept: KeptDecision, victims: Sequence[Victim
     room = decision.preemption or Preemption()
     yield _said("Preemptor", "Preemptor", _preemptor(decision, first))
     yield _said("Reason", first.because.code, _reason(subject, victims))
-    yield _said("Rule", *_rule(room))
+    code, rule = _rule(room)
+    if rule:
+        yield _said("Rule", code, rule)
     if room.quality is not None:
-        code = "Proved" if room.quality.proved else "NotProved"
-        yield _said("Disturbance", code, " ".join(quality_sentences(room.quality, room.onward)))
+        code = "Proved" if room.quality.proved else _proved_code(room.quality)
+        text = " ".join(quality_sentences(room.quality, room.onward))
+        yield _said("Disturbance", code, text.removeprefix("Disturbance: "))
     if room.spared:
         yield _said("Spared", "Spared", _spared(room))
     yield _said("Budgets", *_budgets(room, victims))
+
+
+def _proved_code(quality: PlanQuality) -> str:
+    return "ProvedInPart" if quality.proved_through else "NotProved"
 
 
 def _said(topic: str, code: str, text: str) -> Statement:
@@ -93,16 +100,15 @@ def _reason(subject: Target, victims: Sequence[Victim]) -> str:
 
 
 def _rule(room: Preemption) -> tuple[str, str]:
-    others = counted(room.plans - 1, "other plan")
     ceiling = (
-        f" No pod or group above priority {room.ceiling} had to be considered."
+        f"No pod or group above priority {room.ceiling} had to be considered."
         if room.ceiling is not None
         else ""
     )
+    text = " ".join(filter(None, (*choice_sentences(room.domain, room), ceiling)))
     if room.decided_by is None:
-        where = "" if room.domain == CLUSTER else f", on {room.domain}"
-        return "OnlyPlan", f"There was only one plan{where}.{ceiling}"
-    text = f"{room.domain} was chosen over {others} by: {room.decided_by.text}.{ceiling}"
+        code = "NoOtherPossible" if room.exhaustive else "NoOtherCompared"
+        return code, text
     losers = [
         f"{loser.domain} would cost {counted(loser.pods, 'pod')}"
         + (f" of priority {loser.highest} or less" if loser.highest is not None else "")
@@ -118,7 +124,7 @@ def _spared(room: Preemption) -> str:
         for one in room.spared[:_SPARED_SHOWN]
     ]
     more = room.units_spared - len(units)
-    return "; ".join(units) + (f"; and {more} more." if more > 0 else ".")
+    return "; ".join(units) + (f"; and {more} more: {room.spared_text} in all." if more > 0 else ".")
 
 
 def _budgets(room: Preemption, victims: Sequence[Victim]) -> tuple[str, str]:
@@ -201,7 +207,7 @@ class _Sighting:
     pod: Pod | None  # still there, with the mark of a victim
 
 
-def preempted_by_events(subject: Target, evidence: Evidence) -> WhyReport | None:
+def preempted_by_events(subject: Target, evidence: Evidence, asking: Asking) -> WhyReport | None:
     """None if nothing says that it was preempted."""
     found = _sighting(subject, evidence)
     if found is None:
@@ -223,7 +229,7 @@ def preempted_by_events(subject: Target, evidence: Evidence) -> WhyReport | None
             *_group_left(known, at, evidence),
             *replacement_of(known, at, evidence),
         ),
-        protections_against(priority, known, None, evidence.classes()) if priority is not None else (),
+        protections_against(priority, known, None, evidence, asking) if priority is not None else (),
         notes=(_what_is_missing(found),),
     )
 

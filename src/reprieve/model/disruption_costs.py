@@ -8,6 +8,7 @@ from reprieve.model.objects import ObjectMeta
 
 DISRUPTION_COST = "reprieve.dev/disruption-cost"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+CHECKPOINT = "reprieve.dev/last-checkpoint"
 _SHOWN = 40  # characters of a value that is ignored
 
 MemberCost = tuple[int, int]  # the disruption cost, and the deletion cost that breaks ties

@@ -9,7 +9,7 @@ import numpy as np
 from reprieve.model.budget_selection import BudgetSelection, LabelSet
 from reprieve.model.budgets import Budget
 from reprieve.model.columns import Column, Floats, Ints, Mask, Relation, matrix, sealed
-from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
+from reprieve.model.disruption_costs import CHECKPOINT, NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.holders import Holders, holders
 from reprieve.model.matching_terms import Carriers, MatchingTerms, SelectingTerms, keys_looked_at, selecting
@@ -41,6 +41,8 @@ class Pods:
     start: Floats  # status.startTime; infinity if it has not started
     scheduled: Floats  # when PodScheduled became true; infinity if it is not
     terminating: Mask
+    bare: Mask  # no controller owns the pod
+    publishing: Mask  # its annotations say when its work was last saved
     static: Mask  # static pods: deleting one deletes its mirror pod only, and the kubelet keeps it running
     classes: Column[str]  # priority classes, by name
     groups: Column[GroupKey | None]
@@ -156,6 +158,8 @@ class Pods:
             start=sealed(self.start.copy()),
             scheduled=sealed(self.scheduled.copy()),
             terminating=sealed(self.terminating.copy()),
+            bare=sealed(self.bare.copy()),
+            publishing=sealed(self.publishing.copy()),
             static=sealed(self.static.copy()),
             classes=self.classes.copy(),
             groups=self.groups.copy(),
@@ -202,6 +206,8 @@ def pods_table(compiled: Iterable[CompiledPod], axis: ResourceAxis) -> Pods:
         groups=Column.of((group_key(p.pod) for p in pods), first=(None,)),
         costs=Column.of(map(member_cost, metas), first=(NO_COST,)),
         terminating=sealed(np.fromiter((m.deletion_timestamp is not None for m in metas), np.bool_)),
+        bare=sealed(np.fromiter((not s.owner_uid for s in shapes), np.bool_)),
+        publishing=sealed(np.fromiter((CHECKPOINT in m.annotations for m in metas), np.bool_)),
         static=sealed(np.fromiter(map(is_static, metas), np.bool_)),
         ports=Relation.of((row, port) for row, s in numbered for port in s.ports),
         affinity=Relation.of((row, term) for row, s in numbered for term in s.affinity),

@@ -11,15 +11,14 @@ from typing import Any
 
 from reprieve.inquiry.decision_list import kept_document, nodes_of
 from reprieve.model.effects import Target
-from reprieve.model.formatting import counted
 from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
 from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of
-from reprieve.report.decisions import decision_lines, own_priority_json
+from reprieve.report.decisions import decision_lines, shown_bound, shown_cost
 from reprieve.report.hidden_names import MayGet, may_get_all, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
-from reprieve.scheduler.decision import Decision, Loser, Outcome, PlanQuality, Preemption, Spared, Victim
+from reprieve.scheduler.decision import Decision, Outcome, Preemption
 from reprieve.scheduler.handover import Stage
 
 _MIB = 1 << 20
@@ -210,10 +209,11 @@ def decision_summary(kept: KeptDecision, may_get: MayGet = may_get_all) -> Json:
         "attempts": kept.attempts,
         "victims": room.pods,
         "spared": room.units_spared,
+        "sparedPods": room.pods_spared,
         "why": _why(decision),
         "nodes": nodes_of(decision),
-        "cost": dict(quality.cost) if quality is not None else None,
-        "bound": dict(quality.bound) if quality is not None else None,
+        "cost": shown_cost(quality) if quality is not None else None,
+        "bound": shown_bound(quality) if quality is not None else None,
         "proved": quality.proved if quality is not None else None,
     }
 
@@ -242,33 +242,22 @@ def _shown_stage(stage: str) -> str:
 
 def _why(decision: Decision) -> str:
     room = decision.preemption
-    if room is not None and room.decided_by is not None:
-        return room.decided_by.text
+    if room is not None and room.pods:
+        return room.choice_text
     if decision.eviction is not None:
         return decision.eviction.because.text
     if decision.outcome is Outcome.PREEMPTS:
-        return "the only plan" if room is not None and room.pods else "pods terminate anyway"
+        return "pods terminate anyway"
     return decision.miss.because.text if decision.miss is not None else decision.text
 
 
-def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_get_all) -> Json:
-    """The document of `/debug/decisions`, with what the page shows beside it."""
+def decision_json(kept: KeptDecision, may_get: MayGet = may_get_all) -> Json:
+    """The document of `/debug/decisions`, and what the page shows beside it."""
     decision = without_hidden_names(kept.decision, may_get)
-    room = decision.preemption or Preemption()
-    document, summary = kept_document(kept, may_get), decision_summary(kept, may_get)
     return {
-        **document,
-        "demand": {**document["demand"], **summary["demand"]},
-        "placements": [{"pod": _key(pod), "node": node} for pod, node in decision.places],
-        "summary": summary,
+        **kept_document(kept, may_get),
+        "summary": decision_summary(kept, may_get),
         "stages": [*_stages(kept.plan)],
-        "victims": [_victim(victim, picture) for victim in room.victims],
-        "spared": [_spared(spared) for spared in room.spared],
-        "otherPlans": [_other_plan(loser) for loser in room.losers],
-        "refusedNodes": [
-            {"reason": finding.reason.text, "count": finding.nodes, "examples": list(finding.examples)}
-            for finding in decision.findings
-        ],
         "text": "\n".join(line.text for line in decision_lines(decision)),
         "cli": _command(decision),
     }
@@ -276,58 +265,12 @@ def decision_json(kept: KeptDecision, picture: Picture, may_get: MayGet = may_ge
 
 def _stages(plan: PlanCourse | None) -> Iterator[Json]:
     seen: set[str] = set()
-    for stage, at in plan.reached if plan is not None else ():
+    for stage, at in plan.reached.items() if plan is not None else ():
         if _shown_stage(stage) not in seen:
             seen.add(_shown_stage(stage))
             yield {"stage": _shown_stage(stage), "time": at}
     if plan is not None and plan.ended_at is not None:
         yield {"stage": "ended", "time": plan.ended_at}
-
-
-def _victim(victim: Victim, picture: Picture) -> Json:
-    """``state``: null if the pod is gone."""
-    key = _key(victim.pod)
-    now = picture.pod(key) if key else None
-    alone = victim.unit.startswith("Pod/")
-    return {
-        "key": key,
-        "uid": victim.pod.uid,
-        "node": victim.node,
-        "priority": victim.priority,
-        **own_priority_json(victim.own_priority),
-        "group": None if alone else victim.unit.partition("/")[2] or None,
-        "state": now.state if now is not None and now.uid == victim.pod.uid else None,
-        "budgets": list(victim.budgets),
-        "because": victim.because.text,
-    }
-
-
-def _spared(spared: Spared) -> Json:
-    return {
-        "unit": spared.unit,
-        "pods": spared.pods,
-        "priority": spared.priority,
-        **own_priority_json(spared.own_priority),
-        "reason": spared.because.text,
-    }
-
-
-def _other_plan(loser: Loser) -> Json:
-    highest = "no victim" if loser.highest is None else f"highest priority {loser.highest}"
-    return {
-        "nodes": [loser.domain],
-        "pods": loser.pods,
-        "victims": list(loser.units),
-        "units": max(loser.unit_count, len(loser.units)),
-        "criterion": loser.lost_by.code,
-        "text": f"{loser.lost_by.text}: {counted(loser.pods, 'pod')}, {highest}, "
-        f"budgets exceeded by {loser.broken}",
-        "cost": _cost(loser.quality),
-    }
-
-
-def _cost(quality: PlanQuality | None) -> Json | None:
-    return dict(quality.cost) if quality is not None else None
 
 
 def _command(decision: Decision) -> str:

@@ -1,13 +1,10 @@
 """How are the lines of a journal folded into a picture?"""
 
-import msgspec
-
 from reprieve.page.picture import Picture
 from reprieve.runtime.journal import JournalError
 from reprieve.runtime.journal_lines import Asked, Began, Entry, Observed, Recorded
 from reprieve.scheduler.decision import Decision
-
-_decode = msgspec.json.Decoder(Decision).decode
+from reprieve.scheduler.decision_document import UnreadableDecisionError, decoded
 
 
 def fold_entry(picture: Picture, entry: Entry) -> None:
@@ -29,6 +26,6 @@ def decision_in(entry: Asked) -> Decision | None:
     if entry.decision is None:
         return None
     try:
-        return _decode(entry.decision)
-    except msgspec.MsgspecError as error:
+        return decoded(entry.decision)
+    except UnreadableDecisionError as error:
         raise JournalError(f"a decision of the journal cannot be read: {error}") from error

@@ -229,7 +229,7 @@ class _Api:
             text = f"decision {name} is not known any more: the page keeps only the newest ones"
             raise PageRefusedError(text, HTTPStatus.NOT_FOUND)
         may_get = await may_get_shown(sight, lambda: named_in(kept.decision))
-        return _json(decision_json(kept, frame.picture, may_get))
+        return _json(decision_json(kept, may_get))
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         await self.parts.gate.enter(request)

@@ -4,10 +4,16 @@ A count and not a time, so that the same input gives the same decision on any ma
 its share is not known here.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _NODES_PER_UNIT = 250  # so that a unit is about the same work in clusters of any size
 _PART = 4  # a search may spend one part in so many: it must leave something to those after it
+
+
+def unlimited() -> float:
+    return math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +24,12 @@ class Effort:
     spent: int = 0
     fell_short: bool = False  # a search ended before it had tried everything
     unanswered: bool = False  # a solver was asked, and there is no answer
+    # For how long whoever asked still waits. Nothing within a decision looks at it.
+    seconds_left: Callable[[], float] = unlimited
+
+    @property
+    def is_over(self) -> bool:
+        return self.seconds_left() <= 0
 
     def share(self) -> "Share":
         """What the next search may spend of what is left."""
@@ -29,7 +41,7 @@ class Effort:
 
     def lent(self, *, all_of_it: bool) -> "Effort":
         """An effort of its own, of what is left, for a search that counts by itself; see ``returned``."""
-        return Effort(self.units - self.spent if all_of_it else self._part)
+        return Effort(self.units - self.spent if all_of_it else self._part, seconds_left=self.seconds_left)
 
     def returned(self, lent: "Effort") -> None:
         self.spent += lent.spent

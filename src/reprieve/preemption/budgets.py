@@ -108,6 +108,9 @@ class Accounts:
     def allowances(self) -> Ints:
         return np.array(self.allowed, np.int64)
 
+    def sizes(self) -> Ints:
+        return np.zeros(len(self.allowed), np.int64)
+
 
 def accounts(view: Snapshot) -> Accounts:
     """A pod that the status of a budget counts as disrupted is not charged to it again."""
@@ -175,6 +178,9 @@ class Charging(Protocol):
         """And which that is."""
 
     def allowances(self) -> Ints: ...
+
+    def sizes(self) -> Ints:
+        """How many pods run of each gang; zero for budgets."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

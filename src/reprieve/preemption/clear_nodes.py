@@ -5,12 +5,14 @@ Worked out for all nodes at once, in each order in which the search within a dom
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask, mask_of
+from reprieve.model.columns import Floats, Ints, Mask, mask_of
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.criteria import Candidates, Combined, Criterion
 from reprieve.preemption.node_ground import Ground
 from reprieve.preemption.node_reprieve import (
     Needed,
@@ -24,14 +26,14 @@ from reprieve.preemption.node_reprieve import (
     smallest_first,
     starving,
 )
-from reprieve.preemption.policy import BudgetCounting, SearchMode
-from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import Candidates
+from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.question import Question
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.tenants import TenantCharges, Tenants, charges_of
 from reprieve.preemption.units import Units
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ClearNodes:
     """Nodes where nothing but room, ports, budgets and gangs matters."""
 
@@ -64,7 +66,17 @@ class ClearNodes:
         """[node of the outcome] how many gangs have too few pods left."""
         if self.gangs is None:
             return np.zeros(len(outcome.nodes), np.int64)
-        return starving(self.tenants, self.gangs, outcome)
+        return starving(self.tenants, self.gangs, outcome)[1]
+
+    @cached_property
+    def has_trees(self) -> Mask:
+        """[node] whether pods elsewhere may run on for nothing, because of gangs around gangs."""
+        gangs = self.takeable.gangs
+        if gangs is None or not gangs.in_tree.any():
+            return np.zeros(len(self.tenants.nodes), np.bool_)
+        units = self.takeable.units.with_any(gangs.in_tree[gangs.of_pod])
+        found: Mask = np.logical_or.reduce(self.tenants.there & units[self.tenants.units], axis=0)
+        return found
 
     def as_the_rival(
         self, is_known: Mask, contested: Mask, otherwise: Mask
@@ -95,23 +107,38 @@ class ClearNodes:
             yield outcome
             where = mask_of(outcome.nodes[self.starved(outcome) > 0], len(where))
 
-    def candidates(self, outcome: NodeOutcome) -> Candidates:
-        units, count = self.takeable.units, outcome.victims.sum(axis=0)
-        is_everywhere = len(outcome.nodes) == len(self.tenants.nodes)
-        unit = self.tenants.units if is_everywhere else self.tenants.units[:, outcome.nodes]
+    def candidates(self, outcome: NodeOutcome, *, exactly: bool = False) -> Candidates:
+        """``exactly``: with what victims cost by all criteria, not only where that is quick to have."""
+        units, prices, gone = self.takeable.units, self.takeable.prices, outcome.victims
+        count, nodes = gone.sum(axis=0), len(outcome.nodes)
+        unit = (
+            self.tenants.units if nodes == len(self.tenants.nodes) else self.tenants.units[:, outcome.nodes]
+        )
+        none = np.zeros(nodes, np.int64)
+        idle, broken = (none, none) if self.gangs is None else starving(self.tenants, self.gangs, outcome)
+
+        def alone(criterion: Criterion) -> Ints | Floats:
+            going = (prices.alone if exactly else prices.alone_at_least)(criterion, unit[gone])
+            if criterion.combined is Combined.HIGHEST:
+                highest = np.zeros(unit.shape)
+                highest[gone] = going
+                return highest
+            costs = np.zeros(unit.shape, np.int64)
+            costs[gone] = going
+            return costs
+
         return Candidates(
             nodes=self.tenants.nodes[outcome.nodes],
             priority=units.priority[unit],
-            size=units.size[unit],
             start=units.start[unit],
-            possible=outcome.victims,
-            certain=outcome.victims,
+            possible=gone,
+            certain=gone,
             fewest=count,
-            ceiling=np.full(len(count), -np.inf),
+            ceiling=np.full(nodes, -np.inf),
             within_budgets=count - outcome.broken,
-            cheaper=units.cheaper[unit],
-            cheaper_to_delete=units.cheaper_to_delete[unit],
-            starved=self.starved(outcome),
+            idle=idle,
+            groups_broken=broken,
+            alone=alone,
         )
 
 
@@ -121,8 +148,8 @@ def outcomes_on(clear: ClearNodes) -> tuple[NodeOutcome, ...]:
     question, tenants, charges, ours = clear.question, clear.tenants, clear.charges, clear.by_importance()
     policy, otherwise = question.policy, _ranked_otherwise(tenants, clear.takeable)
     contested = charges.in_danger | otherwise
-    is_known = ~charges.beyond & (not question.demand.spares_gangs)
-    if policy.search is SearchMode.UPSTREAM:
+    is_known = ~charges.beyond & ~clear.has_trees & (not question.demand.spares_gangs)
+    if not policy.search.has_ceiling:
         return (ours.on(is_known & ~contested).without_ceiling(),)
     if policy.budgets is BudgetCounting.UPSTREAM:
         is_known &= ~contested

@@ -19,12 +19,13 @@ from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import price_of_placing
 from reprieve.placement.place import Choose, Placement
 from reprieve.preemption.budgets import Counting, InOrder, Joint, shares_of
+from reprieve.preemption.criteria import Cost
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import BudgetCounting, SearchMode
-from reprieve.preemption.question import Question, Rival, Takeable
-from reprieve.preemption.ranking import Rank, rank
+from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import RoomAndPorts, Trial, counts_room, trial
 from reprieve.preemption.settled import Settled
+from reprieve.preemption.takeable import Rival, Takeable
 from reprieve.preemption.units import Listing, Unit, UnitKind, numbers_of
 
 
@@ -104,7 +105,7 @@ class Planning:
         below = self.spare(found.placement, found.taken, found.ceiling)
         if found.placement == placement:
             return below
-        return min(below, self.spare(placement, left), key=self._rank)
+        return min(below, self.spare(placement, left), key=_cost)
 
     def kinder_to_budgets(self, plan: Plan) -> Plan:
         """Several pods may have been placed where budgets are broken, and could be placed around them."""
@@ -115,7 +116,7 @@ class Planning:
         if placement is None:
             return plan
         risky = self._at_risk(placement, harmless)
-        return min(plan, self.below_ceiling(placement, harmless, risky), key=self._rank)
+        return min(plan, self.below_ceiling(placement, harmless, risky), key=_cost)
 
     def or_as_the_rival(self, plan: Plan, placement: Placement, risky: Sequence[Unit]) -> Plan:
         """The order in which units are reprieved decides which of them still fit; no order is always best.
@@ -130,7 +131,9 @@ class Planning:
         if self._tried(ranked, counting) == self._tried(risky, ours):
             return plan
         theirs = self._spare(placement, ranked, self._trial(placement, self.local), counting)
-        return min(plan, replace(theirs, broken=ours.broken(theirs.victims)), key=self._rank)
+        broken = ours.broken(theirs.victims)
+        theirs = replace(theirs, broken=broken, cost=self.takeable.prices.of(theirs.victims, broken))
+        return min(plan, theirs, key=_cost)
 
     def _tried(self, units: Sequence[Unit], counting: Counting) -> list[int]:
         """In which order units are put back, as long as none is reprieved."""
@@ -167,11 +170,11 @@ class Planning:
             if by_size:
                 near = sorted(near, key=lambda unit: requests[:, list(unit.pods)].sum(axis=1).tolist())
             left = self._not_needed_by_gangs(placement, near)
-            if self.question.policy.search is SearchMode.UPSTREAM:
-                other = self.spare(placement, left)
-            else:
+            if self.question.policy.search.has_ceiling:
                 other = self.below_ceiling(placement, left, self._at_risk(placement, left))
-            plan = min(plan, other, key=self._rank)
+            else:
+                other = self.spare(placement, left)
+            plan = min(plan, other, key=_cost)
             if not other.starved:
                 break
         return plan
@@ -215,7 +218,7 @@ class Planning:
                 break
             other = self.spare(placement, taken, plan.ceiling)
             nodes[self._dearest_node(other)] = False
-            plan = min(plan, other, key=self._rank)
+            plan = min(plan, other, key=_cost)
         return plan
 
     def _is_least_short(self, plan: Plan) -> bool:
@@ -278,9 +281,6 @@ class Planning:
             ceilings = ceilings[bisect_left(ceilings, True, key=lambda c: below(c) is not None) :]
         return next((found for c in ceilings if (found := below(c)) is not None), None)
 
-    def _rank(self, plan: Plan) -> Rank:
-        return rank(plan, self.question.policy.ranking)
-
     def spare(self, placement: Placement, taken: Mask, ceiling: int | None = None) -> Plan:
         """Of these units, the victims are those that cannot be put back.
 
@@ -298,21 +298,23 @@ class Planning:
         ceiling: int | None = None,
     ) -> Plan:
         victims = _sweep(risky, test, counting)
-        if self.question.policy.search is not SearchMode.UPSTREAM:
+        if self.question.policy.search.tries_again:
             # Putting one back can make room for another where constraints look beyond one node.
             while len(fewer := _sweep(victims, test, counting)) < len(victims):
                 victims = fewer
         units = self.takeable.units
-        gone = units.mask(numbers_of(victims))
+        gone, broken = units.mask(numbers_of(victims)), counting.broken(victims)
+        listed = tuple(self.listed(gone))
         return Plan(
             domain=self.domain.name,
             placement=placement,
-            victims=tuple(self.listed(gone)),
+            victims=listed,
             spared=Listing(units, np.flatnonzero(self.local & ~gone)),
-            broken=counting.broken(victims),
+            broken=broken,
             ceiling=ceiling,
             pods=self.question.demand.pods,
             starved=self.takeable.gangs.starved(victims) if self.takeable.gangs is not None else 0,
+            cost=self.takeable.prices.of(listed, broken),
         )
 
     def _at_risk(self, placement: Placement, taken: Mask) -> Sequence[Unit]:
@@ -343,6 +345,10 @@ class Planning:
     def _settled(self, placement: Placement, gone: Ints) -> Settled:
         question = self.question
         return Settled(question.demand, placement, question.profile, question.view, gone)
+
+
+def _cost(plan: Plan) -> Cost:
+    return plan.cost
 
 
 def least_short(freed: Ints, choose: Choose) -> Choose:

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reprieve.model.changes import Change
 from reprieve.model.columns import Floats, Mask
 from reprieve.model.objects import Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.demand import Demand
-from reprieve.preemption.eviction_limit import EvictionLimit, limited_ends
-from reprieve.preemption.toleration import tolerated_ends
+from reprieve.preemption.protection import Advice, ProtectedPods
 from reprieve.preemption.units import Units
 
 _USUAL_GRACE = 30.0  # seconds
+
+# (namespace, priority as a victim) of a pod to how it would have been protected, if it can be
+Advise = Callable[[str, int], Advice | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,13 +26,29 @@ class Verdict:
     allowed: Mask
     # [unit] from when on it may be preempted, if nothing else protects it; None: time does not matter
     until: Floats | None = None
+    by: tuple[ProtectedPods, ...] = ()  # what protects them until then
+    advise: Advise | None = None
 
     def held(self, now: float) -> Mask:
         """The units that nothing but time protects."""
         return np.zeros_like(self.allowed) if self.until is None else self.until > now
 
+    @property
+    def ended_by(self) -> frozenset[Change]:
+        """The changes, besides time, that may end what protects units."""
+        return frozenset[Change]().union(*(pods.ended_by for pods in self.by))
 
+
+# Exposure asks with a demand that has a priority and no pods.
 Rule = Callable[[Units, Demand, float], Verdict]
+
+
+def protecting(units: Units, pods: ProtectedPods | None, now: float, advise: Advise | None = None) -> Verdict:
+    """A unit is protected for as long as one of its pods is. None: the rule protects no pod."""
+    if pods is None:
+        return Verdict(np.ones(len(units.priority), np.bool_), advise=advise)
+    until = units.latest(pods.until)
+    return Verdict(until <= now, until, (pods,), advise)
 
 
 def lower_priority(units: Units, demand: Demand, _: float) -> Verdict:
@@ -69,36 +88,7 @@ def _where_it_asks(units: Units, demand: Demand) -> Mask:
     return there if demand.allowed is None else there & demand.allowed[units.view.where]
 
 
-def tolerating(units: Units, demand: Demand, now: float) -> Verdict:
-    """A unit is protected for as long as one of its pods tolerates preemption by the demand."""
-    ends = tolerated_ends(units.view, units.groups, demand.priority)
-    if ends is None:
-        return Verdict(np.ones(len(units.priority), np.bool_))
-    until = units.latest(ends)
-    return Verdict(until <= now, until)
-
-
-@dataclass(frozen=True, slots=True)
-class WithinLimit:
-    """A rule: a unit is protected while one of its pods belongs to a workload that was evicted too often.
-
-    A plan is judged before it is made: one plan may evict several pods of a workload that is not protected.
-    """
-
-    limit: EvictionLimit
-
-    def __call__(self, units: Units, demand: Demand, now: float) -> Verdict:
-        ends = None
-        if demand.priority < self.limit.below_priority:
-            ends = limited_ends(units.view, self.limit, now)
-        if ends is None:
-            return Verdict(np.ones(len(units.priority), np.bool_))
-        until = units.latest(ends)
-        return Verdict(until <= now, until)
-
-
 TIMELESS: tuple[Rule, ...] = (not_itself, lower_priority, in_time)
-RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
 
 
 def eligible(units: Units, demand: Demand, rules: tuple[Rule, ...], now: float) -> Verdict:
@@ -111,4 +101,6 @@ def eligible(units: Units, demand: Demand, rules: tuple[Rule, ...], now: float) 
     if not clocks:
         return Verdict(allowed)
     until = np.where(allowed, np.maximum.reduce(clocks), -np.inf)
-    return Verdict(allowed & (until <= now), until)
+    return Verdict(
+        allowed & (until <= now), until, tuple(pods for verdict in verdicts for pods in verdict.by)
+    )

@@ -3,36 +3,24 @@
 Only the rules count here: whether a demand needs the room is another question.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
-from reprieve.model.columns import Floats
 from reprieve.model.scheduled_times import NEVER
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.workloads import workload_of
+from reprieve.placement.demand import Demand
 from reprieve.preemption.budgets import Accounts
-from reprieve.preemption.eligibility import tolerating
-from reprieve.preemption.eviction_limit import limited_ends
+from reprieve.preemption.eligibility import Verdict
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.preemption_priority import ANNOTATION
-from reprieve.preemption.toleration import protectors, tolerated_ends, toleration_of
+from reprieve.preemption.protection import HIGHEST_PRIORITY, Protection
 from reprieve.preemption.units import Unit, Units
 
-HIGHEST_PRIORITY = (1 << 31) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """Until a moment, only a demand of a minimum priority may preempt the pod."""
-
-    minimum: int
-    until: float  # infinity: for as long as the pod runs, or until it is known when its time began
-    by: tuple[
-        str, ...
-    ]  # the priority classes that say so: of the pod, of its group, or of other pods of its unit
-    limited: str = ""  # or else the workload that was evicted too often, as in Deployment/team-a/web
+# What each rule that protects pods says to a demand of this priority.
+_Asked = Callable[[int], Mapping[int, Verdict]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,7 @@ class Exposure:
     unit: str  # the unit that it belongs to
     unit_pods: int  # how many pods are evicted together
     priority: int  # of the unit, as a victim
-    protections: tuple[Protection, ...]  # the highest minimum first, each later than the one before
+    protections: tuple[Protection, ...]  # the highest priority first, each later than the one before
     budgets: tuple[BudgetCharge, ...] = ()  # that select pods of the unit
     held_by_budget: bool = False  # the policy exceeds no budget, and this eviction would exceed one
     own_priority: int | None = None  # with which it was scheduled, where that is another
@@ -77,26 +65,27 @@ class Exposure:
         return tuple(LeastPreemptor(moment, self._lowest(moment)) for moment in (now, *ends))
 
     def _lowest(self, moment: float) -> int | None:
-        in_force = (p.minimum for p in self.protections if p.until > moment)
+        in_force = (p.from_priority for p in self.protections if p.until > moment)
         lowest = max(in_force, default=self.priority + 1)
         return lowest if lowest <= HIGHEST_PRIORITY else None
 
 
-def exposure(view: Snapshot, policy: Policy, now: float) -> Iterator[Exposure]:
-    """For each running pod, by the units and the rules of a policy."""
+def exposure(
+    view: Snapshot, policy: Policy, now: float, shown: Collection[int] | None = None
+) -> Iterator[Exposure]:
+    """For each running pod, or these of them (rows), by the units and the rules of a policy."""
     units = policy.units(view)
-    thresholds = [
-        *(_thresholds(units) if tolerating in policy.rules else ()),
-        *_limit_threshold(units, policy, now),
-    ]
-    thresholds.sort(key=lambda threshold: -threshold.minimum)
+    asked = _asked(units, policy, now)
     paying = policy.accounts(view)
-    for unit in units.listed(np.unique(units.of_pod[units.of_pod != NOWHERE])):
-        protections = tuple(_protections(units, unit, thresholds, now))
+    numbers = units.of_pod if shown is None else units.of_pod[[*shown]]
+    for unit in units.listed(np.unique(numbers[numbers != NOWHERE])):
+        protections = tuple(_protections(unit, asked, now))
         charges = tuple(_charges(paying, unit))
         held = policy.breaks_no_budget and any(charge.is_exceeded for charge in charges)
         named = _named_class(view, unit) if unit.scheduling is not None else ""
         for pod in unit.pods:
+            if shown is not None and pod not in shown:
+                continue
             yield Exposure(
                 pod=pod,
                 unit=unit.name,
@@ -121,47 +110,49 @@ def _charges(paying: Accounts, unit: Unit) -> Iterator[BudgetCharge]:
         yield BudgetCharge(budget.namespace, budget.name, budget.allowed, pods)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Threshold:
-    """A minimum that some class sets, and until when demands just below it have to wait."""
+def _asked(units: Units, policy: Policy, now: float) -> _Asked:
+    """The units have few priorities, and the rules few of their own."""
 
-    minimum: int
-    until: Floats  # [unit]
-    is_limit: bool = False  # the eviction limit sets it, and no class
+    @cache
+    def asked(priority: int) -> Mapping[int, Verdict]:
+        demand = Demand((), (), needed=0, priority=priority)
+        verdicts = enumerate(rule(units, demand, now) for rule in policy.rules)
+        return {number: verdict for number, verdict in verdicts if verdict.by}
 
-
-def _thresholds(units: Units) -> Sequence[_Threshold]:
-    """The highest minimum first."""
-    tolerations = map(toleration_of, units.view.priority_classes.values())
-    minimums = sorted({t.minimum for t in tolerations if t.seconds}, reverse=True)
-    ends = [(minimum, tolerated_ends(units.view, units.groups, minimum - 1)) for minimum in minimums]
-    return [_Threshold(minimum, units.latest(end)) for minimum, end in ends if end is not None]
+    return asked
 
 
-def _limit_threshold(units: Units, policy: Policy, now: float) -> Iterator[_Threshold]:
-    limit = policy.eviction_limit
-    ends = limited_ends(units.view, limit, now) if limit is not None else None
-    if limit is not None and ends is not None:
-        yield _Threshold(limit.below_priority, units.latest(ends), is_limit=True)
-
-
-def _protections(
-    units: Units, unit: Unit, thresholds: Sequence[_Threshold], now: float
-) -> Iterator[Protection]:
-    """A lower minimum protects only for as long as a higher one does not."""
+def _protections(unit: Unit, asked: _Asked, now: float) -> Iterator[Protection]:
+    """A lower priority is held back only for as long as a higher one is not."""
+    found = [one for number in asked(unit.priority + 1) for one in _by_rule(number, unit, asked, now)]
     covered = now
-    for threshold in thresholds:
-        until = float(threshold.until[unit.number])
-        if until > covered and threshold.minimum > unit.priority + 1:
-            if threshold.is_limit:
-                pod = units.view.pods.compiled[unit.pods[0]].pod
-                workload = workload_of(pod, units.view.groups, units.view.owners)
-                yield Protection(threshold.minimum, until, (), workload)
-            else:
-                yield Protection(threshold.minimum, until, _by(units, unit, threshold.minimum, until))
-            covered = until
+    for one in sorted(found, key=lambda one: -one.from_priority):
+        if one.until > covered:
+            yield one
+            covered = one.until
 
 
-def _by(units: Units, unit: Unit, minimum: int, until: float) -> tuple[str, ...]:
-    found = [one for pod in unit.pods for one in protectors(units.view, units.groups, pod, minimum - 1)]
-    return tuple(sorted({name for name, end in found if end == until}))
+def _by_rule(number: int, unit: Unit, asked: _Asked, now: float) -> Iterator[Protection]:
+    """What protects the unit from the lowest priority above its own, then from the lowest that does not, …"""
+    priority, following = unit.priority, unit.priority + 1
+    while priority < following <= HIGHEST_PRIORITY:
+        priority = following
+        verdict = asked(priority).get(number)
+        if verdict is None or verdict.until is None or verdict.until[unit.number] <= now:
+            return
+        one = _longest(unit, verdict, float(verdict.until[unit.number]))
+        yield one
+        following = one.from_priority
+
+
+def _longest(unit: Unit, verdict: Verdict, until: float) -> Protection:
+    """Of what protects pods of the unit longest, what holds back the highest priorities."""
+    (pods,) = verdict.by
+    if len(unit.pods) == 1:  # as nearly all are
+        return pods.told(unit.pods[0])
+    rows = np.array(unit.pods, np.int64)
+    told = [one.protection for one in pods.told_of(rows[pods.until[rows] == until])]
+    highest = max(one.from_priority for one in told)
+    told = [one for one in told if one.from_priority == highest]
+    names = tuple(sorted({name for one in told for name in one.by}))
+    return replace(told[0], by=names, until=until)

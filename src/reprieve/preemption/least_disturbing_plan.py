@@ -12,25 +12,24 @@ from operator import gt
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_search import place_on
 from reprieve.placement.place import Placement
 from reprieve.placement.tree_choice import TreeChoice, choice_of
+from reprieve.preemption.criteria import BUDGETS_BROKEN, HIGHEST_PRIORITY, LOST_WORK, Cost, Criterion
 from reprieve.preemption.domain_plan import Planning
-from reprieve.preemption.least_disturbance.costs import ceiling_of, lasting, priority_leads
+from reprieve.preemption.least_disturbance.counted_bound import CountedBound
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
-from reprieve.preemption.least_disturbance.prices import Prices
 from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import Rooms, begun, least_disturbing, quality_of
+from reprieve.preemption.least_disturbance.search import Rooms, begun, worth_solving
 from reprieve.preemption.least_disturbance.solver_task import room_of
-from reprieve.preemption.plan import Plan
-from reprieve.preemption.units import numbers_of
+from reprieve.preemption.plan import Plan, Quality
 
 _NODES_TWICE = 1000  # of more nodes, the usual plan is not made again for a room that has grown
 _RETRIES = 3  # after solutions of a model that constraints beyond room forbid
@@ -41,7 +40,6 @@ class LeastDisturbancePlanning:
     """A plan in the making. ``planning`` makes the usual plan, and realises what is found in a model."""
 
     planning: Planning
-    usual: tuple[Plan, ...] = ()  # what the usual search finds here, the best first; empty: it is to be made
 
     def plan(self, placement: Placement) -> Plan:
         """``placement``: where the demand goes without all units that may be evicted."""
@@ -49,39 +47,61 @@ class LeastDisturbancePlanning:
             return self._of_tree(placement)
         if (known := self._as_remembered(placement)) is not None:
             return known
-        return self._less_disturbing(placement, self._usual_plan(placement))
-
-    def _usual_plan(self, placement: Placement) -> Plan:
-        return self.usual[0] if self.usual else self.planning.by_ceiling(placement)
+        return self._less_disturbing(placement, self.planning.by_ceiling(placement))
 
     def _less_disturbing(self, placement: Placement, usual: Plan) -> Plan:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         planning, question = self.planning, self.planning.question
         reach = self._reach(self._ceiling(usual))
-        prices = self._prices(reach, numbers_of(usual.victims))
         target = sum(node != NOWHERE for node in placement.nodes)
-        rooms = RoomsInReach(question, planning.takeable, reach, target, prices.of)
+        counted, strict = self._counted(reach, target), question.policy.breaks_no_budget
+        bound = counted.below(question.criteria, usual.cost)
+        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
+        # Where room is not what is missing, a model of the room knows no better plan.
+        if counted.has_room or (not (strict and usual.broken) and _meet(bound, usual.cost)):
+            return replace(usual, quality=self._quality(usual, usual, bound, reach, effort.spent))
+        rooms = RoomsInReach(question, planning.takeable, reach, target)
         deferral, spent = self._deferral, question.demand.effort.spent
         asked = len(deferral.rooms)
-        # Other domains are searched after this one.
-        effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
-        found, model, other = self._sought(usual, rooms, effort)
-        if question.demand.effort.units:  # where there is none, one record stands for all demands
-            # Also if nothing was spent: that a solver has not answered costs nothing.
-            question.demand.effort.returned(effort)
-        plans = [usual, *self.usual[1:]] if other is None else [usual, *self.usual[1:], other]
-        # Where a solver is asked, the second decision looks at this plan, unless it is likely to be good.
-        if not (found.proved or (found.awaited and priority_leads(rooms.order))):
+        model, start = begun(rooms, partial(_solution, usual))
+        first = self._realised(start, model) if start is not None else None
+        plans = [usual] if first is None else [usual, first]
+        if not _priority_leads(question.criteria):
             plans.append(planning.spare(placement, planning.local))
-        costs, strict = prices.of_victims(plans), question.policy.breaks_no_budget
-        plan = min(plans, key=lambda one: (strict and one.broken > 0, costs.of(one.victims)))
-        cost, usual_cost = costs.of(plan.victims), costs.of(usual.victims)
-        quality = quality_of(cost, usual_cost, found, model, effort.spent)
+        plan = min(plans, key=lambda one: (strict and one.broken > 0, one.cost))
+        bound = counted.below(question.criteria, plan.cost)
+        if (strict and plan.broken) or not _meet(bound, plan.cost):
+            found, other = self._sought(plan, rooms, model, start, effort)
+            if question.demand.effort.units:  # where there is none, one record stands for all demands
+                # Also if nothing was spent: that a solver has not answered costs nothing.
+                question.demand.effort.returned(effort)
+            if not (found.proved or found.awaited):
+                plans.append(planning.spare(placement, planning.local))
+            plans += [other] if other is not None else []
+            plan = min(plans, key=lambda one: (strict and one.broken > 0, one.cost))
+            bound = max(found.bound, counted.below(question.criteria, plan.cost))
+        quality = self._quality(plan, usual, bound, reach, effort.spent)
         for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
             remembered = Remembered(*named, quality, highest, target, spent, self._left(reach))
             deferral.noted[planning.domain.name] = remembered
         return replace(plan, quality=quality)
+
+    def _quality(self, plan: Plan, usual: Plan, bound: Sequence[float], reach: Reach, spent: int) -> Quality:
+        """Bound and proof are about room alone: with other constraints between pods nothing is claimed."""
+        names = [criterion.name for criterion in plan.cost.order]
+        return Quality(
+            cost=plan.cost.named(),
+            bound=tuple(zip(names, bound, strict=False)) if reach.is_exact else (),
+            proved=reach.is_exact and _meet(bound, plan.cost),
+            effort=spent,
+            ceiling_cost=usual.cost.named(),
+        )
+
+    def _counted(self, reach: Reach, target: int) -> CountedBound:
+        view, demand = self.planning.question.view, self.planning.question.demand
+        requests = view.pods.requests[reach.resource_rows][:, list(demand.pods)]
+        return CountedBound(self.planning.takeable, reach, requests, target)
 
     @property
     def _deferral(self) -> Deferral:
@@ -93,14 +113,6 @@ class LeastDisturbancePlanning:
     def _left(self, reach: Reach) -> dict[str, Sequence[int]]:
         names = self.planning.question.view.nodes.names
         return dict(zip((names[node] for node in reach.nodes.tolist()), reach.left.tolist(), strict=True))
-
-    def _prices(self, reach: Reach, numbers: Ints) -> Prices:
-        """``reach``: the units whose costs may be asked. Of those with the numbers, all is known at once."""
-        takeable = self.planning.takeable
-        known = takeable.units, takeable.accounts, takeable.lost_work
-        prices = Prices(self.planning.question, *known, expected=np.append(reach.units, numbers))
-        prices.of(numbers)
-        return prices
 
     # --- what an earlier decision found ---
 
@@ -119,8 +131,7 @@ class LeastDisturbancePlanning:
         answers = [one for one in deferral.answers if one.units is not None]
         numbers = planning.named({*first.victims, *(name for one in answers for name in one.units or ())})
         reach = self._reach(first.solved)
-        prices = self._prices(reach, np.array([*numbers.values()], np.int64))
-        model = model_of(question, takeable, reach, first.target, prices.of(reach.units))
+        model = model_of(question, takeable, reach, first.target)
         room = room_of(model, takeable.units)
         wanted = [(first.victims, self._positions(first.places))]
         wanted += [(one.units or (), room.seats(one)) for one in answers]
@@ -138,18 +149,15 @@ class LeastDisturbancePlanning:
         simple = None if known.proved else planning.spare(placement, planning.local)
         more = [simple] if simple is not None else []
         if _has_grown(self._left(reach), first.left):
-            more += self._made_anew(
-                placement, RoomsInReach(question, takeable, reach, first.target, prices.of)
-            )
+            more += self._made_anew(placement, RoomsInReach(question, takeable, reach, first.target))
         plans += [one for one in more if not (strict and one.broken)]
-        costs = prices.of_victims(plans)
-        plan = min(plans, key=lambda one: costs.of(one.victims))
-        cost = costs.of(plan.victims)
-        if lasting(costs.order, cost) > lasting(costs.order, first.cost):
+        plan = min(plans, key=lambda one: one.cost)
+        if _lasting(plan.cost) > tuple(first.cost[: len(_lasting(plan.cost))]):
             return None
-        known = replace(known, proved=known.proved or known.bound == cost)
+        counted = self._counted(reach, first.target).below(question.criteria, plan.cost)
         spent = question.demand.effort.spent - max(before, first.spent)
-        return replace(plan, quality=quality_of(cost, first.ceiling_cost, known, model, spent))
+        quality = self._quality(plan, plan, max(known.bound, counted), reach, spent)
+        return replace(plan, quality=replace(quality, ceiling_cost=first.quality.ceiling_cost))
 
     def _made_anew(self, placement: Placement, rooms: Rooms) -> Iterator[Plan]:
         """Plans for a room that has grown: pods have left, so that perhaps fewer have to go.
@@ -161,7 +169,7 @@ class LeastDisturbancePlanning:
         if first is not None:
             yield first
         if len(self.planning.question.view.nodes) <= _NODES_TWICE:
-            yield self._usual_plan(placement)
+            yield self.planning.by_ceiling(placement)
 
     def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
         pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
@@ -180,31 +188,41 @@ class LeastDisturbancePlanning:
     # --- a search in a model ---
 
     def _ceiling(self, plan: Plan) -> float:
-        """No plan that evicts units above this priority is better than this one."""
-        policy = self.planning.question.policy
-        if policy.breaks_no_budget and plan.broken:
-            return math.inf
-        return ceiling_of(policy.disturbance, self.planning.takeable.accounts, plan.victims)
+        """No plan that evicts units above this priority is better than this one.
 
-    def _sought(
-        self, plan: Plan, rooms: Rooms, effort: Effort, retries: int = _RETRIES
-    ) -> tuple[Improved, RoomModel, Plan | None]:
-        """What is found in one of the models, which one, and the plan that it makes.
+        For if it costs nothing by the criteria that come before the priority, none is better by them.
+        """
+        if plan.broken or not _priority_leads(self.planning.question.criteria):
+            return math.inf
+        return max((unit.priority for unit in plan.victims), default=-math.inf)
+
+    def _sought(  # noqa: PLR0913, PLR0917  calls itself with a model that knows more
+        self,
+        plan: Plan,
+        rooms: Rooms,
+        model: RoomModel,
+        start: Solution | None,
+        effort: Effort,
+        retries: int = _RETRIES,
+    ) -> tuple[Improved, Plan | None]:
+        """What is found in one of the models, and the plan that it makes.
 
         Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
         longer, and something else is sought.
         """
-        model, start = begun(rooms, partial(_solution, plan))
+        if effort.units <= effort.spent:  # a first plan is all that can be found
+            return Improved(start), None
         improve = self.planning.question.policy.improving(self.planning.takeable.units)
-        found = least_disturbing(model, start, effort, improve)
+        found = improve(worth_solving(model, start), start, effort)
         other = self._realised(found.best, model) if found.best is not None else None
         if other is not None or found.best is None or found.best == _solution(plan, model):
-            return found, model, other
-        barred = rooms.below(math.inf).without_success(found.best.units)
+            return found, other
         if not retries:
-            return found, barred, None
-        # Without effort, a first plan is all that can be found.
-        return self._sought(plan, barred, effort, retries - 1 if effort.spent < effort.units else 0)
+            return replace(found, bound=(), proved=False), None
+        barred = rooms.below(math.inf).without_success(found.best.units)
+        model, start = begun(barred, partial(_solution, plan))
+        found, other = self._sought(plan, barred, model, start, effort, retries - 1)
+        return replace(found, bound=(), proved=False), other
 
     def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:
         """A plan that evicts no more than the solution does, checked against all constraints."""
@@ -280,3 +298,21 @@ def _solution(plan: Plan, model: RoomModel) -> Solution | None:
 def _has_grown(left: Mapping[str, Sequence[int]], before: Mapping[str, Sequence[int]]) -> bool:
     """Whether a node has more room than before, or is new."""
     return any(node not in before or any(map(gt, have, before[node])) for node, have in left.items())
+
+
+def _meet(bound: Sequence[float], cost: Cost) -> bool:
+    """Whether no plan is below this one, by any criterion."""
+    return len(bound) == len(cost) and tuple(bound) == tuple(cost)
+
+
+def _lasting(cost: Cost) -> tuple[float, ...]:
+    """By the criteria before lost work, which grows with time; those after it decide only where it ties."""
+    place = cost.order.index(LOST_WORK) if LOST_WORK in cost.order else len(cost)
+    return tuple(cost[:place])
+
+
+def _priority_leads(order: Sequence[Criterion]) -> bool:
+    """Whether nothing but budgets comes before the priority, as for ``PriorityCeiling``."""
+    if HIGHEST_PRIORITY not in order:
+        return False
+    return {*order[: order.index(HIGHEST_PRIORITY)]} <= {BUDGETS_BROKEN}

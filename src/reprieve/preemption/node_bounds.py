@@ -6,23 +6,22 @@ Bounds hold also where constraints beyond room matter; none says which units go.
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.preemption.criteria import HIGHEST_PRIORITY, OFFSET, PRIORITY_SUM, Candidates, Criterion
 from reprieve.preemption.node_ground import Ground
-from reprieve.preemption.ranking import OFFSET, Candidates
 from reprieve.preemption.tenants import charges_of
 
 NO_CANDIDATES = Candidates(
     nodes=np.zeros(0, np.int64),
     priority=np.zeros((0, 0), np.int64),
-    size=np.zeros((0, 0), np.int64),
     start=np.zeros((0, 0), np.float64),
     possible=np.zeros((0, 0), np.bool_),
     certain=np.zeros((0, 0), np.bool_),
     fewest=np.zeros(0, np.int64),
     ceiling=np.zeros(0, np.float64),
     within_budgets=np.zeros(0, np.int64),
-    cheaper=np.zeros((0, 0), np.int64),
-    cheaper_to_delete=np.zeros((0, 0), np.int64),
-    starved=np.zeros(0, np.int64),
+    idle=np.zeros(0, np.int64),
+    groups_broken=np.zeros(0, np.int64),
+    alone=lambda _: np.zeros((0, 0), np.int64),
 )
 
 
@@ -38,16 +37,15 @@ def closely_bounded(ground: Ground) -> Candidates:
     return Candidates(
         nodes=tenants.nodes,
         priority=priority,
-        size=units.size[unit],
         start=units.start[unit],
         possible=there,
         certain=blocks,
         fewest=np.maximum(_fewest(left, room), blocks.sum(axis=0)),
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, _lowest(priority, there))),
         within_budgets=(there & ~units.with_any(guarded)[unit]).sum(axis=0) + charges.allowances,
-        cheaper=units.cheaper[unit],
-        cheaper_to_delete=units.cheaper_to_delete[unit],
-        starved=np.zeros(len(tenants.nodes), np.int64),
+        idle=np.zeros(len(tenants.nodes), np.int64),
+        groups_broken=np.zeros(len(tenants.nodes), np.int64),
+        alone=lambda criterion: takeable.prices.alone_at_least(criterion, unit),
     )
 
 
@@ -58,20 +56,27 @@ def roughly_bounded(ground: Ground) -> Candidates:
     room, blocks, priority = tenants.room, tenants.blocks, units.priority[unit]
     lowest = _lowest(priority, there)
     fewest = np.maximum(_as_many_as_of_the_largest(left, room), blocks.sum(axis=0))
+
+    def alone(criterion: Criterion) -> Ints | Floats:
+        if criterion is HIGHEST_PRIORITY:
+            return lowest[None]
+        if criterion is PRIORITY_SUM:  # and each has one pod at least
+            return lowest[None] + OFFSET
+        return np.broadcast_to(np.int64(ground.takeable.prices.least_alone(criterion)), size)
+
     return Candidates(
         nodes=tenants.nodes,
         priority=lowest[None],
-        size=np.ones(size, np.int64),
         start=np.maximum.reduce(np.where(there, units.start[unit], -np.inf), axis=0, initial=-np.inf)[None],
         possible=np.ones(size, np.bool_),
         certain=np.zeros(size, np.bool_),
         fewest=fewest,
         ceiling=_lowest_ceiling(left, room, np.where(there, priority, lowest)),
         within_budgets=_roughly_within_budgets(ground, fewest, room, blocks) if ground.shares else fewest,
-        # Of no victim it is certain what it costs its group, nor whether its gang needs it.
-        cheaper=np.zeros(size, np.int64),
-        cheaper_to_delete=np.zeros(size, np.int64),
-        starved=np.zeros(len(tenants.nodes), np.int64),
+        idle=np.zeros(len(tenants.nodes), np.int64),
+        groups_broken=np.zeros(len(tenants.nodes), np.int64),
+        alone=alone,
+        has_one_slot=True,
     )
 
 

@@ -12,11 +12,13 @@ from reprieve.model.score_cache import WhatIfScores
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import kept_apart, pod_affinity
+from reprieve.placement.constraints.ports import host_ports
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import survey
 from reprieve.placement.spread_rules import rules_of
 from reprieve.preemption.budgets import UnitShares, shares_of
-from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.question import Question
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.tenants import Tenants, asked, tenants_on
 from reprieve.preemption.units import Units
 
@@ -106,7 +108,7 @@ def _counted(view: Snapshot, pods: Mask) -> Ints:
 def _blocking(ask: Ask, constraints: tuple[Constraint, ...]) -> Mask:
     """Pods that keep the demand from their node: by a port that it needs, or by anti-affinity."""
     blocking = np.zeros(len(ask.view.pods), np.bool_)
-    for wanted in ask.shape.ports:
+    for wanted in ask.shape.ports if host_ports in constraints else ():
         blocking[ask.view.pods.holders().of_port(wanted)] = True
     for topology_key, pods in kept_apart(ask) if pod_affinity in constraints else ():
         labelled = ask.view.nodes.label(topology_key).codes != 0

@@ -8,9 +8,9 @@ so is the plan. Which criteria there are, and in which order, is not known here.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import compress
+from itertools import compress, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +19,16 @@ from reprieve.model.columns import Floats, Ints, Mask, mask_of
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.place import Placement
 from reprieve.preemption.clear_nodes import ClearNodes, outcomes_on
+from reprieve.preemption.criteria import Candidates, Criterion, fewest_budgets_broken
 from reprieve.preemption.node_bounds import NO_CANDIDATES, closely_bounded, roughly_bounded
 from reprieve.preemption.node_ground import Ground, ground_of
 from reprieve.preemption.node_reprieve import NO_CEILING, NodeOutcome
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.question import Question, Takeable
-from reprieve.preemption.ranking import Candidates, Criterion, Rank, fewest_budgets_broken, rank
+from reprieve.preemption.question import Question
+from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.tenants import Tenants
 
+Rank = tuple[float | str, ...]  # what a plan costs by each criterion, and its name
 UNKNOWN: Rank = ()  # less than the rank of any plan
 _AT_A_TIME = 24  # nodes that are ranked together: more than the plans that are usually wanted
 
@@ -46,28 +48,96 @@ class Outlook:
     bounded: (
         Candidates  # only bounds are: constraints beyond room matter there, or budgets need a closer look
     )
-    tenants: Tenants
+    clear: ClearNodes
     outcomes: tuple[NodeOutcome, ...]  # what ``exact`` is made of
 
+    @property
+    def tenants(self) -> Tenants:
+        return self.clear.tenants
 
-def worth_planning(question: Question, takeable: Takeable) -> Iterator[Candidate]:
-    """The nodes where there may be a plan, in the order of their lower bounds.
+    def costs(self, rows: Ints, order: Sequence[Criterion]) -> dict[tuple[int, int], Rank]:
+        """What the known plans on these nodes cost, by node and outcome; nothing if their bounds say it."""
+        found: dict[tuple[int, int], Rank] = {}
+        if self.clear.takeable.prices.are_quick(order):
+            return found
+        places = np.searchsorted(self.tenants.nodes, np.sort(rows))
+        for turn, outcome in enumerate(one for one in self.outcomes if len(one.nodes)):
+            part = outcome.on(np.isin(outcome.nodes, places))
+            if not len(part.nodes):
+                continue
+            bounds = lower_bounds([self.clear.candidates(part, exactly=True)], order)
+            if not bounds:
+                return found
+            costs = zip(*(bound.tolist() for bound in bounds), strict=True)
+            nodes = self.tenants.nodes[part.nodes].tolist()
+            found.update({(row, turn): cost for row, cost in zip(nodes, costs, strict=True)})
+        return found
 
-    Nodes are taken up by rough bounds, some at a time, and then ordered by what the closer look found.
-    """
-    ground = ground_of(question, takeable)
-    heads: list[tuple[Rank, int, Candidate]] = []
-    streams: list[Iterator[tuple[Rank, Candidate]]] = []
-    done = set[int]()
-    for chosen, later in _portions(ground):
-        streams.append(_ranked(ground.on(chosen)))
-        _advance(streams, len(streams) - 1, heads)
-        while heads and (later is None or heads[0][0] < later):
-            _, number, candidate = heappop(heads)
-            _advance(streams, number, heads)
-            if candidate.node not in done:  # by another order of its units
-                done.add(candidate.node)
-                yield candidate
+
+@dataclass(frozen=True, eq=False)
+class NodeSearch:
+    """All nodes that one pod could use if others were evicted there."""
+
+    question: Question
+    takeable: Takeable
+
+    @cached_property
+    def ground(self) -> Ground:
+        return ground_of(self.question, self.takeable)
+
+    @cached_property
+    def rough(self) -> Candidates:
+        return roughly_bounded(self.ground)
+
+    @cached_property
+    def rough_bounds(self) -> list[Ints | Floats]:
+        return lower_bounds([self.rough], self.question.criteria)
+
+    def worth_planning(self) -> Iterator[Candidate]:
+        """The nodes where there may be a plan, in the order of their lower bounds.
+
+        Nodes are taken up by rough bounds, some at a time, and then ordered by what the closer look found.
+        """
+        heads: list[tuple[Rank, int, Candidate]] = []
+        streams: list[Iterator[tuple[Rank, Candidate]]] = []
+        done = set[int]()
+        for chosen, later in self._portions():
+            streams.append(_ranked(self.ground.on(chosen)))
+            _advance(streams, len(streams) - 1, heads)
+            while heads and (later is None or heads[0][0] < later):
+                _, number, candidate = heappop(heads)
+                _advance(streams, number, heads)
+                if candidate.node not in done:  # by another order of its units
+                    done.add(candidate.node)
+                    yield candidate
+
+    def _portions(self) -> Iterator[tuple[Mask | None, Rank | None]]:
+        """Which nodes come next, None: all of them; and the least that a plan on any of those left can be,
+        None: none are left.
+        """
+        question, rows = self.question, self.ground.tenants.nodes
+        most = question.shortcuts.victims
+        if len(rows) <= most:
+            yield None, None
+            return
+        bounds, names = self.rough_bounds, question.view.nodes.names
+        order = in_order(question.view.nodes.rank[rows], bounds)
+        if question.policy.breaks_no_budget:
+            order = order[fewest_budgets_broken(self.rough)[order] == 0]
+        first, size = 0, max(1, most // 8)
+        while first < len(order):
+            last, size = first + size, size * 2
+            later = None
+            if last < len(order):
+                later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
+            yield mask_of(order[first:last], len(rows)), later
+            first = last
+
+
+def in_order(rank: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
+    """By the bounds, and then by name. Where all are equal, nothing is sorted."""
+    differing = [bound for bound in bounds if len(bound) and (bound != bound[0]).any()]
+    return np.lexsort((rank, *reversed(differing)))
 
 
 def _advance(
@@ -78,39 +148,15 @@ def _advance(
         heappush(heads, (head[0], number, head[1]))
 
 
-def _portions(ground: Ground) -> Iterator[tuple[Mask | None, Rank | None]]:
-    """Which nodes come next, None: all of them; and the least that a plan on any of those left can be, None:
-    none are left.
-    """
-    question, rows = ground.question, ground.tenants.nodes
-    most = question.shortcuts.victims
-    if len(rows) <= most:
-        yield None, None
-        return
-    rough = roughly_bounded(ground)
-    bounds, names = lower_bounds([rough], question.policy.ranking), question.view.nodes.names
-    order = np.lexsort((question.view.nodes.rank[rows], *reversed(bounds)))
-    if question.policy.breaks_no_budget:
-        order = order[fewest_budgets_broken(rough)[order] == 0]
-    first, size = 0, max(1, most // 8)
-    while first < len(order):
-        last, size = first + size, size * 2
-        later = None
-        if last < len(order):
-            later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
-        yield mask_of(order[first:last], len(rows)), later
-        first = last
-
-
 def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
     """Nodes in the order of their lower bounds; where the victims are known, that is what a plan costs."""
     question = ground.question
-    seen, nodes, ranking = outlook(ground), question.view.nodes, question.policy.ranking
+    seen, nodes, order_of = outlook(ground), question.view.nodes, question.criteria
     parts = [part for part in (*seen.exact, seen.bounded) if len(part.nodes)]
     if not parts:
         return
-    rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, ranking)
-    order = np.lexsort((nodes.rank[rows], *reversed(bounds)))
+    rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, order_of)
+    order = in_order(nodes.rank[rows], bounds)
     if question.policy.breaks_no_budget:
         broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
         order = order[broken[order] == 0]
@@ -124,16 +170,39 @@ def _ranked(ground: Ground) -> Iterator[tuple[Rank, Candidate]]:
             made.update(_plans_on(sorted(ahead), ground, seen))
         return made[row]
 
-    is_whole = len(bounds) == len(ranking)
+    is_whole = len(bounds) == len(order_of)
+    waiting: list[tuple[Rank, int, Candidate]] = []
     for first in range(0, len(places), _AT_A_TIME):
-        part = order[first : first + _AT_A_TIME]
+        last = first + _AT_A_TIME
+        part = order[first:last]
+        costs = seen.costs(rows[part[part < exact]], order_of)
+        columns = [bound[part].tolist() for bound in bounds]
+        bounded = zip(*columns, strict=True) if columns else repeat((), len(part))
         numbers, by_room = rows[part].tolist(), ground.by_room[rows[part]].tolist()
-        measured = [bound[part].tolist() for bound in bounds]
-        for place, row in enumerate(numbers):
-            at_least = tuple([column[place] for column in measured])
+        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
+            at, place = places[first + turn], first + turn
+            if costs:
+                at_least = costs.get((row, _turn_of(at, parts)), at_least)  # noqa: PLW2901
             key = (*at_least, nodes.names[row])
-            make = partial(known, row, first + place) if places[first + place] < exact else None
-            yield key, Candidate(row, key if is_whole else at_least, by_room[place], make)
+            make = partial(known, row, place) if at < exact else None
+            candidate = Candidate(row, key if is_whole else at_least, by_room[turn], make)
+            heappush(waiting, (key, place, candidate))
+        later: Rank | None = None
+        if last < len(places):
+            least = (bound[places[last]].item() for bound in bounds)
+            later = (*least, nodes.names[rows[places[last]]])
+        while waiting and (later is None or waiting[0][0] < later):
+            key, _, candidate = heappop(waiting)
+            yield key, candidate
+
+
+def _turn_of(place: int, parts: Sequence[Candidates]) -> int:
+    """Which part it is in."""
+    for turn, part in enumerate(parts):
+        if place < len(part.nodes):
+            return turn
+        place -= len(part.nodes)
+    return len(parts)
 
 
 def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, Plan]:
@@ -151,36 +220,37 @@ def _plans_on(rows: Sequence[int], ground: Ground, seen: Outlook) -> dict[int, P
         gone[is_known] = outcome.victims[:, at[is_known]].T
         goes, stays = gone[there].tolist(), (~gone)[there].tolist()
         numbers, known = np.flatnonzero(is_known).tolist(), at[is_known]
-        columns = (column[known].tolist() for column in (outcome.broken, outcome.ceiling, part.starved))
+        columns = (column[known].tolist() for column in (outcome.broken, outcome.ceiling, part.groups_broken))
         for number, broken, ceiling, starved in zip(numbers, *columns, strict=True):
             mine = slice(ends[number - 1] if number else 0, ends[number])
+            victims = tuple(compress(units[mine], goes[mine]))
             plan = Plan(
                 domain=question.view.nodes.names[rows[number]],
                 placement=Placement((rows[number],)),
-                victims=tuple(compress(units[mine], goes[mine])),
+                victims=victims,
                 spared=tuple(compress(units[mine], stays[mine])),
                 broken=broken,
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
                 starved=starved,
+                cost=ground.takeable.prices.of(victims, broken),
             )
             found[rows[number]].append(plan)
-    ranking = question.policy.ranking
     return {
-        row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: rank(plan, ranking))
+        row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: plan.cost)
         for row, plans in found.items()
     }
 
 
-def lower_bounds(parts: Sequence[Candidates], ranking: Sequence[Criterion]) -> list[Ints | Floats]:
+def lower_bounds(parts: Sequence[Candidates], order: Sequence[Criterion]) -> list[Ints | Floats]:
     """[criterion, candidate] the bounds by the criteria in turn, up to the first criterion that has none.
 
-    Ranks are compared from the left. Bounds by each criterion make a bound of the whole rank. But where two
+    Costs are compared from the left. Bounds by each criterion make a bound of the whole cost. But where two
     plans tie up to a criterion without a bound, that one may decide either way, so no later bound helps.
     """
     bounds: list[Ints | Floats] = []
-    for criterion in ranking:
-        if criterion.at_least is None:
+    for criterion in order:
+        if criterion.measures_plans and criterion.bound is None:
             break
         first, *others = (criterion.at_least(part) for part in parts)
         bounds.append(np.concatenate([first, *others]) if others else first)
@@ -199,6 +269,6 @@ def outlook(ground: Ground) -> Outlook:
     return Outlook(
         exact=tuple(map(clear.candidates, outcomes)),
         bounded=bounded,
-        tenants=clear.tenants,
+        clear=clear,
         outcomes=outcomes,
     )

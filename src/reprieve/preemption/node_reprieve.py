@@ -174,13 +174,14 @@ def slots_of(tenants: Tenants) -> Ints:
     return np.repeat(np.arange(len(tenants.there))[:, None], len(tenants.nodes), axis=1)
 
 
-def starving(tenants: Tenants, gangs: TenantCharges, outcome: NodeOutcome) -> Ints:
-    """[node of the outcome] how many gangs have too few pods left."""
+def starving(tenants: Tenants, gangs: TenantCharges, outcome: NodeOutcome) -> tuple[Ints, Ints]:
+    """[node of the outcome] how many pods of gangs with too few pods are left, and how many such gangs."""
     account, pods = gangs.account[..., outcome.nodes], gangs.pods[..., outcome.nodes] * outcome.victims
     going = np.bincount(account.ravel(), pods.ravel(), len(gangs.allowed))
-    starved = np.bincount(gangs.nodes, going > gangs.allowed, len(tenants.nodes))
-    counted: Ints = starved[outcome.nodes].astype(np.int64)
-    return counted
+    too_many = going > gangs.allowed
+    idle = np.bincount(gangs.nodes, too_many * (gangs.running - going), len(tenants.nodes))
+    starved = np.bincount(gangs.nodes, too_many, len(tenants.nodes))
+    return idle[outcome.nodes].astype(np.int64), starved[outcome.nodes].astype(np.int64)
 
 
 # --- in which order ------------------------------------------------------------------------------

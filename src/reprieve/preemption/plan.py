@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isfinite
 
+from reprieve.model.changes import Change
 from reprieve.placement.place import Placement
+from reprieve.preemption.criteria import NO_COST, Cost, Criterion
 from reprieve.preemption.units import Unit
 
 
@@ -26,7 +28,9 @@ class Quality:
         None if there is none, or if no bound is known for it.
         """
         pairs = zip(self.cost, self.bound, strict=False)
-        return next(((name, value - least) for (name, value), (_, least) in pairs if value > least), None)
+        gaps = ((name, value - least) for (name, value), (_, least) in pairs if value > least)
+        gap = next(gaps, None)
+        return gap if gap is not None and isfinite(gap[1]) else None
 
     @property
     def saved(self) -> tuple[tuple[str, float], ...]:
@@ -57,7 +61,12 @@ class Plan:
     ceiling: int | None = None  # no unit above this priority had to be considered
     pods: tuple[int, ...] = ()  # the rows that the placement is for
     starved: int = 0  # gangs left with fewer pods than they need, of those that count
-    quality: Quality | None = None  # None: the search does not measure disturbance
+    cost: Cost = NO_COST  # by the criteria of the question
+    quality: Quality | None = None  # of the best plan
+
+    def costs_by(self, criterion: Criterion) -> float | None:
+        """None: it is not compared by this one."""
+        return self.cost[self.cost.order.index(criterion)] if criterion in self.cost.order else None
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -74,7 +83,7 @@ class Why(StrEnum):
     NEVER_PREEMPTS = "NeverPreempts"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"
-    TOLERATED = "Tolerated"
+    PROTECTED = "Protected"
     BUDGETS = "Budgets"
     TOO_SLOW = "TooSlow"
 
@@ -84,11 +93,14 @@ class NoPlan:
     why: Why
     retry_at: float | None = None  # when more units may be preempted than now, if that could help
     forbidden: Plan | None = None  # the best plan if budgets, or the time it takes, did not matter
-    held: tuple[int, ...] = ()  # pods (rows) in reach that only a toleration protects
+    held: tuple[int, ...] = ()  # pods (rows) in reach that nothing but time protects
+    ended_by: frozenset[Change] = frozenset()  # the changes that may end what protects them
 
 
 def earliest(refusals: Sequence[NoPlan]) -> NoPlan:
     """The first of them, with the earliest moment at which any of them may become a plan."""
     moments = [refusal.retry_at for refusal in refusals if refusal.retry_at is not None]
     held = {pod for refusal in refusals for pod in refusal.held}
-    return replace(refusals[0], retry_at=min(moments, default=None), held=tuple(sorted(held)))
+    ended_by = frozenset[Change]().union(*(refusal.ended_by for refusal in refusals))
+    first = min(moments, default=None)
+    return replace(refusals[0], retry_at=first, held=tuple(sorted(held)), ended_by=ended_by)

@@ -15,11 +15,11 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place
 from reprieve.placement.taking import with_taken
-from reprieve.preemption.budgets import paid_for
+from reprieve.preemption.budgets import Joint, paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import rank
-from reprieve.preemption.search import CLUSTER
+from reprieve.preemption.reprieve import holds
+from reprieve.preemption.search import CLUSTER, priced
 from reprieve.preemption.units import Unit
 
 FindCandidates = Callable[[Question, float], list[Plan] | NoPlan]  # plans, the best first
@@ -32,11 +32,26 @@ def plans_pod_by_pod(question: Question, now: float, find: FindCandidates) -> li
     for domain in _domains(question):
         match _plan_in(domain, question, now, find):
             case Plan() as plan:
-                plans.append(plan)
+                plans.append(priced(question, _without_vain(question, plan), now))
             case NoPlan() as refusal:
                 refusals.append(refusal)
-    plans.sort(key=lambda plan: rank(plan, question.ranking))
+    plans.sort(key=lambda plan: (plan.cost, plan.domain))
     return plans or (earliest(refusals) if refusals else NoPlan(Why.NO_HELP))
+
+
+def _without_vain(question: Question, plan: Plan) -> Plan:
+    """The victims for one pod may make those for another needless."""
+    demand, victims = replace(question.demand, pods=plan.pods), list(plan.victims)
+    for unit in plan.victims:
+        others = [one for one in victims if one is not unit]
+        gone = [row for one in others for row in one.pods]
+        if holds(demand, plan.placement, without(question.view, gone), question.profile):
+            victims = others
+    if len(victims) == len(plan.victims):
+        return plan
+    broken = Joint(question.policy.accounts(question.view), ()).broken(victims)
+    spared = (*plan.spared, *(unit for unit in plan.victims if unit not in victims))
+    return replace(plan, victims=tuple(victims), spared=_by_priority(spared), broken=broken)
 
 
 def _domains(question: Question) -> Iterator[Domain]:

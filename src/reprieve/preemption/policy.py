@@ -3,22 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reprieve.model.columns import Mask
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
-from reprieve.placement.place import best
+from reprieve.placement.place import Placement, best
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.budgets import Accounts, accounts
-from reprieve.preemption.eligibility import RULES, Rule, WithinLimit
+from reprieve.preemption.criteria import DISTURBANCE, Criterion
+from reprieve.preemption.eligibility import TIMELESS, Rule
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER, Disturbance
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.preemption_priority import PermittedClasses
-from reprieve.preemption.ranking import RANKING, Criterion
+from reprieve.preemption.tolerating import tolerating
 from reprieve.preemption.units import GroupUnits, Units, pods_and_groups
+from reprieve.preemption.within_limit import WithinLimit
+
+RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
+
+if TYPE_CHECKING:
+    from reprieve.preemption.domain_plan import Planning
+    from reprieve.preemption.node_pruning import NodeSearch
+    from reprieve.preemption.plan import Plan
 
 
 class Resizes(Protocol):
@@ -32,14 +41,26 @@ class Resizes(Protocol):
     def forbidden(self, pod: Pod, node: Node) -> str:
         """Why no pod may be evicted for it; empty if pods may."""
 
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(
+        self, view: Snapshot, row: int, now: float, profile: Profile = DEFAULT_PROFILE
+    ) -> tuple[Demand, Snapshot]:
         """The demand of a pod, and the cluster as that demand sees it: without the pod itself."""
 
 
-class SearchMode(StrEnum):
-    PRIORITY_CEILING = "PriorityCeiling"
-    UPSTREAM = "Upstream"
-    LEAST_DISTURBANCE = "LeastDisturbance"
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """How plans are found, as far as searches differ. No code asks which of them is configured."""
+
+    name: str
+    plan: "Callable[[Planning, Placement], Plan]"  # in a domain; where the demand goes without all units
+    has_ceiling: bool = True  # it looks for the lowest priority up to which units suffice
+    tries_again: bool = True  # units that could not be put back, once others are back
+    tries_as_upstream: bool = True  # kube-scheduler's order of reprieves, too
+    minds_gangs: bool = True  # it looks for units that leave no gang with too few pods
+    compares_nodes: bool = True  # for a group of one, too, beside the plan in its domain
+    # Plans for one pod that are better than those found, by what is known of all nodes.
+    refined: "Callable[[NodeSearch, list[Plan]], list[Plan]] | None" = None
+    may_be_improved: bool = False  # its plan for several pods, by a solver beside the decision
 
 
 class BudgetCounting(StrEnum):
@@ -54,29 +75,23 @@ def at_once(_: Units) -> Improve:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
+    search: Search
     units: Callable[[Snapshot], Units] = pods_and_groups
     rules: tuple[Rule, ...] = RULES
-    search: SearchMode = SearchMode.PRIORITY_CEILING
     accounts: Callable[[Snapshot], Accounts] = accounts
     budgets: BudgetCounting = BudgetCounting.JOINT
     breaks_no_budget: bool = False
-    ranking: tuple[Criterion, ...] = RANKING
-    disturbance: tuple[Disturbance, ...] = DEFAULT_ORDER  # by which LEAST_DISTURBANCE compares plans
-    disturbs_least_for_pods: bool = False  # LEAST_DISTURBANCE serves single pods, too
-    placements_tried: int = 2  # of a group, by PRIORITY_CEILING
-    measures_disturbance: bool = False  # of plans that other searches make, too
+    disturbance: tuple[Criterion, ...] = DISTURBANCE  # by which plans are compared
+    placements_tried: int = 2  # of a group, below its ceiling
+    measured: tuple[Criterion, ...] = ()  # by which the best plan is told to cost; empty: by the same
     lost_work_cap: float = 3600.0  # seconds of work that count at most for a pod
-    improving: Callable[[Units], Improve] = at_once  # how LEAST_DISTURBANCE goes on from its first plan
+    improving: Callable[[Units], Improve] = at_once  # how a search goes on from its first plan
     deferral: Deferral | None = None  # what is known of plans that are improved between two decisions
     # How many seconds a plan may be improved beside the decision, before it is carried out. None: it is
     # improved while it is made.
     patience: float | None = None
     choose: Callable[[Ask, Mask], int] = best
     resizes: Resizes | None = None  # None: no resize is a demand
-
-    @property
-    def counts_lost_work(self) -> bool:
-        return self.search is SearchMode.LEAST_DISTURBANCE and Disturbance.LOST_WORK in self.disturbance
 
     @property
     def eviction_limit(self) -> EvictionLimit | None:
@@ -95,6 +110,3 @@ class Policy:
     def orders_members(self) -> bool:
         """Whether annotations say which pods of a group go first."""
         return isinstance(self.units, GroupUnits) and not self.units.as_upstream
-
-
-REPRIEVE = Policy()

@@ -46,6 +46,8 @@ def counts_room(demand: Demand) -> bool:
 def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
     """Pods that may matter to the demand beyond the room and the ports that they use on its nodes."""
     mask = np.zeros(len(view.pods), np.bool_)
+    if {resources, host_ports}.issuperset(demand.constraints):
+        return mask  # as for a resize: the pod is where it is, whatever its affinities say
     for pod in {view.pods.shape(pod): pod for pod in demand.pods}.values():
         ask = Ask(view, pod, profile)
         shape = ask.shape

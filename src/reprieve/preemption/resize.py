@@ -28,6 +28,8 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Demand
+from reprieve.placement.effort import Effort
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 
 DEADLINE = "reprieve.dev/resize-deadline-seconds"
 
@@ -63,7 +65,9 @@ class DeferredResizes:
             return f"annotation {DEADLINE}: {wrong}; write a whole number in digits"
         return ""
 
-    def demand(self, view: Snapshot, row: int, now: float) -> tuple[Demand, Snapshot]:
+    def demand(
+        self, view: Snapshot, row: int, now: float, profile: Profile = DEFAULT_PROFILE
+    ) -> tuple[Demand, Snapshot]:
         """The demand of a running pod, and the cluster as that demand sees it: without the pod itself."""
         pod, node = view.pods.compiled[row].pod, int(view.where[row])
         around = view.groups.root(view.pods.groups[row])
@@ -80,6 +84,7 @@ class DeferredResizes:
             alone=True,
             spares_gangs=self.spares_gangs,
             until=_until(pod, now),
+            effort=Effort(profile.planning_effort),
         )
         counted = _as_the_kubelet_counts(view, row) if self.accounting is Accounting.KUBELET else view
         return demand, without(counted, [row])

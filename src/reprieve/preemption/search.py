@@ -1,8 +1,7 @@
 """Where can there be a plan, which plans can be the best, and why is there none?
 
-How a plan is made on one node, in one topology domain or in the cluster is in ``domain_plan`` and in
-``least_disturbing_plan``. What a unit is, which may be preempted and by which criteria a plan wins is the
-policy's business.
+How a plan is made on one node, in one topology domain or in the cluster is the search's business, and what a
+unit is, which may be preempted and by which criteria a plan wins is the policy's.
 """
 
 from bisect import bisect_left
@@ -16,22 +15,21 @@ import numpy as np
 from reprieve.model.columns import Mask
 from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
+from reprieve.placement.constraints.resources import resources
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
+from reprieve.preemption.budgets import Accounts, Joint, as_upstream, shares_of
+from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED, Cost
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
-from reprieve.preemption.gangs import GangSlack, gang_slack
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.lost_work import lost_work
-from reprieve.preemption.least_disturbance.prices import Prices
-from reprieve.preemption.least_disturbing_plan import LeastDisturbancePlanning
-from reprieve.preemption.node_pruning import UNKNOWN, Candidate, worth_planning
+from reprieve.preemption.gangs import GangSlack, GroupNeeds, gang_slack, group_needs, slack_of
+from reprieve.preemption.member_exchange import exchanged
+from reprieve.preemption.node_pruning import UNKNOWN, Candidate, NodeSearch, Rank
 from reprieve.preemption.plan import NoPlan, Plan, Quality, Why
-from reprieve.preemption.policy import SearchMode
-from reprieve.preemption.question import Question, Rival, Takeable
-from reprieve.preemption.ranking import Rank, rank
+from reprieve.preemption.prices import Prices
+from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import counts_room, pods_that_matter
-from reprieve.preemption.units import Units, numbers_of
+from reprieve.preemption.takeable import Rival, Takeable
+from reprieve.preemption.units import Units, numbers_of, pods_and_groups
 
 CLUSTER = "cluster"
 
@@ -45,7 +43,7 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     verdict = eligible(units, demand, policy.rules, now)
     plans = _plans_taking(verdict.allowed, units, question, now)
     if plans:
-        return plans
+        return [_told(question, plans[0], now), *plans[1:]]
     why = _refusal(question, units, verdict, now)
     if demand.until is None:
         return why
@@ -53,25 +51,39 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     return why if isinstance(late, NoPlan) else replace(why, why=Why.TOO_SLOW, forbidden=late[0])
 
 
+def _told(question: Question, plan: Plan, now: float) -> Plan:
+    """With what it costs, if the search has not said it with a bound."""
+    if plan.quality is not None and not question.policy.measured:
+        return plan
+    return replace(plan, quality=measured(question, plan, now))
+
+
 def measured(question: Question, plan: Plan, now: float) -> Quality:
-    """What a plan disturbs, whatever search has made it."""
-    units, policy = question.policy.units(question.view), question.policy
-    counts = Disturbance.LOST_WORK in policy.disturbance
-    work = partial(lost_work, units, now=now, cap=policy.lost_work_cap) if counts else None
-    prices = Prices(question, units, policy.accounts(question.view), work, numbers_of(plan.victims))
-    costs = prices.of_victims([plan])
-    return Quality(tuple(zip(costs.order, costs.of(plan.victims), strict=True)), (), proved=False, effort=0)
+    """What a plan disturbs by the criteria that it is told by, whatever search has made it."""
+    order = question.policy.measured or question.policy.disturbance
+    told = replace(question, policy=replace(question.policy, disturbance=order))
+    if question.policy.measured:  # it may have counted them as kube-scheduler does
+        plan = replace(plan, broken=Joint(question.policy.accounts(question.view), ()).broken(plan.victims))
+    own = question.policy.units
+    units = (pods_and_groups if question.policy.measured else own)(question.view)
+    return Quality(_priced(told, units, plan, now).cost.named(), (), proved=False, effort=0)
+
+
+def priced(question: Question, plan: Plan, now: float) -> Plan:
+    """With what it costs, for a plan that was put together from others."""
+    return _priced(question, question.policy.units(question.view), plan, now)
+
+
+def _priced(question: Question, units: Units, plan: Plan, now: float) -> Plan:
+    prices = takeable_of(question, units, units.mask(numbers_of(plan.victims)), now).prices
+    return replace(plan, cost=prices.of(plan.victims, plan.broken))
 
 
 def _plans_taking(allowed: Mask, units: Units, question: Question, now: float) -> list[Plan]:
     """Plans that evict none but these units."""
     if not allowed.any():
         return []
-    takeable, policy = takeable_of(question, units, allowed), question.policy
-    if question.disturbs_least and policy.counts_lost_work:
-        measure = partial(lost_work, units, now=now, cap=policy.lost_work_cap)
-        takeable = replace(takeable, lost_work=measure)
-    return _plans_that_may_win(question, takeable)
+    return _plans_that_may_win(question, takeable_of(question, units, allowed, now))
 
 
 def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
@@ -79,51 +91,65 @@ def _plans_that_may_win(question: Question, takeable: Takeable) -> list[Plan]:
 
     The best first.
     """
-    plans: list[Plan] = []
-    ranks: list[Rank] = []
-    for prospect in prospects(question, takeable):
-        if len(ranks) >= question.most and prospect.at_least > ranks[question.most - 1]:
+    nodes, found = NodeSearch(question, takeable), _Best(question.most)
+    for prospect in prospects(question, nodes):
+        if found.is_full and not found.may_change(prospect.at_least):
             break
         plan = prospect.plan(question, takeable)
         if plan is None or (plan.broken and question.policy.breaks_no_budget):
             continue
-        its_rank = prospect.rank_of(plan, question)
-        place = bisect_left(ranks, its_rank)
-        if its_rank in ranks[place : place + 1]:
-            continue  # a domain of one node, which has its name: the node by itself has the same plan
-        plans.insert(place, plan)
-        ranks.insert(place, its_rank)
-        if len(ranks) >= question.most and prospect.at_least >= ranks[question.most - 1]:
+        if found.enter(plan) and found.is_full and not found.may_change(prospect.at_least):
             break  # before the next is sought: it costs no less than this one
-    return plans
+    refined = question.policy.search.refined
+    plans = found.plans
+    if refined is not None and len(question.demand.pods) == 1 and resources in question.demand.constraints:
+        plans = refined(nodes, plans)
+    return exchanged(question, takeable, plans) if plans else plans
+
+
+class _Best:
+    """The best plans so far, by what they cost, and of equal ones by the names of their domains."""
+
+    def __init__(self, most: int) -> None:
+        self.plans: list[Plan] = []
+        self._most = most
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.plans) >= self._most
+
+    def may_change(self, at_least: Rank) -> bool:
+        """Whether a plan that costs so much at least may be among the best."""
+        last = self.plans[self._most - 1]
+        for mine, least in zip((*last.cost, last.domain), at_least, strict=False):
+            if mine != least:
+                return bool(least < mine)
+        return len(at_least) <= len(last.cost)
+
+    def enter(self, plan: Plan) -> bool:
+        """Says whether it is a new one."""
+        place = len(self.plans)
+        if self.plans and not _rank(self.plans[-1]) < _rank(plan):  # as a rule they come in their order
+            place = bisect_left(self.plans, _rank(plan), key=_rank)
+        if any(one.domain == plan.domain and one.cost == plan.cost for one in self.plans[place : place + 1]):
+            return False  # a domain of one node, which has its name: the node by itself has the same plan
+        self.plans.insert(place, plan)
+        return True
+
+
+def _rank(plan: Plan) -> tuple[Cost, str]:
+    return plan.cost, plan.domain
 
 
 def plan_in(domain: Domain, question: Question, takeable: Takeable, *, by_room: bool = False) -> Plan | None:
     """``by_room``: on this node, nothing but room and ports is known to be missing."""
     begun = begun_in(domain, question, takeable, by_room=by_room)
-    if begun is None:
-        return None
-    planning, placement = begun
-    if question.policy.search is SearchMode.UPSTREAM:
-        plan = planning.spare(placement, planning.local)
-        return planning.kinder_to_gangs(plan, placement) if plan.starved else plan
-    if question.disturbs_least:
-        usual = _usual_plans(domain, question, takeable) if len(question.demand.pods) == 1 else ()
-        return LeastDisturbancePlanning(planning, usual).plan(placement)
-    return planning.by_ceiling(placement)
+    return question.policy.search.plan(*begun) if begun is not None else None
 
 
-def _usual_plans(domain: Domain, question: Question, takeable: Takeable) -> tuple[Plan, ...]:
-    """What the usual search finds for one pod there, the best first: it compares nodes."""
-    usual = replace(question, policy=replace(question.policy, search=SearchMode.PRIORITY_CEILING))
-    plans = _plans_that_may_win(usual, takeable)
-    here = (plan for plan in plans if domain.nodes[plan.placement.nodes[0]])
-    return tuple(replace(plan, domain=domain.name) for plan in here)
-
-
-def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
+def _is_enough(allowed: Mask, units: Units, question: Question, now: float) -> bool:
     """Whether there is a plan that evicts none but these units. Only budgets need it made in full."""
-    takeable = takeable_of(question, units, allowed)
+    takeable = takeable_of(question, units, allowed, now)
     if question.policy.breaks_no_budget:
         plans = (plan_in(domain, question, takeable) for domain in domains(question, takeable))
         return any(plan is not None and not plan.broken for plan in plans)
@@ -131,34 +157,42 @@ def _is_enough(allowed: Mask, units: Units, question: Question) -> bool:
     return any(one is not None for one in begun)
 
 
-def takeable_of(question: Question, units: Units, allowed: Mask) -> Takeable:
+def takeable_of(question: Question, units: Units, allowed: Mask, now: float) -> Takeable:
     accounts = question.policy.accounts(question.view)
     if question.policy.breaks_no_budget:
         allowed = allowed & ~shares_of(units, accounts).unaffordable()
     matter = pods_that_matter(question.demand, question.view, question.profile)
-    gangs = _gangs_that_count(question, units, allowed)
-    return Takeable(units, allowed, accounts, matter, _rival(question, units, accounts), gangs=gangs)
+    needs, others = _needs_of(question, units, allowed), _other_gangs(question, units, allowed)
+    prices = Prices(question, units, needs, now, allowed=allowed, others=others)
+    gangs = others
+    if gangs is None and question.policy.search.minds_gangs and len(needs):
+        gangs = slack_of(needs)
+    return Takeable(units, allowed, accounts, matter, prices, _rival(question, units, accounts), gangs)
 
 
-def _gangs_that_count(question: Question, units: Units, allowed: Mask) -> GangSlack | None:
-    """For a resize, all gangs but its own; otherwise those that are evicted pod by pod: of a whole group,
-    nothing is left that could need more."""
-    view, rows = question.view, np.arange(len(question.view.pods))
-    if not question.demand.spares_gangs and (
-        not units.minds_gangs or question.policy.search is SearchMode.UPSTREAM
-    ):
-        return None
-    pods = (units.of_pod != NOWHERE) & allowed[units.of_pod] & (view.pods.groups.codes != 0)
+def _needs_of(question: Question, units: Units, allowed: Mask) -> GroupNeeds:
+    view, counting = question.view, {PODS_STOPPED, WORKLOADS_ENDED}
+    if not units.minds_gangs or counting.isdisjoint(question.criteria):
+        return GroupNeeds(np.full(len(view.pods), NOWHERE))
+    pods = (view.pods.groups.codes != 0) & (units.of_pod != NOWHERE) & allowed[units.of_pod]
+    return group_needs(view, units, pods)
+
+
+def _other_gangs(question: Question, units: Units, allowed: Mask) -> GangSlack | None:
+    """All gangs but its own that a resize should leave complete, also those that are evicted whole."""
     if not question.demand.spares_gangs:
-        pods &= units.of_pod == rows
-    gangs = gang_slack(view, pods)
+        return None
+    view = question.view
+    gangs = gang_slack(
+        view, (units.of_pod != NOWHERE) & allowed[units.of_pod] & (view.pods.groups.codes != 0)
+    )
     return gangs if len(gangs) else None
 
 
 def _rival(question: Question, units: Units, ours: Accounts) -> Rival | None:
     view, rows = question.view, np.arange(len(question.view.pods))
     goes_alone = (view.pods.groups.codes != 0) & (units.of_pod == rows)
-    if question.policy.search is SearchMode.UPSTREAM or not (ours or goes_alone.any()):
+    if not question.policy.search.tries_as_upstream or not (ours or goes_alone.any()):
         return None
     return Rival(units.ranking_members_as_groups(), as_upstream(ours, view))
 
@@ -182,18 +216,19 @@ def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> 
     if not held.any():
         return timeless
     pods = tuple(units.pods_of(np.flatnonzero(held)).tolist())
+    waits = NoPlan(Why.PROTECTED, held=pods, ended_by=verdict.ended_by)
     ending = held & np.isfinite(verdict.until)
     first = float(verdict.until[ending].min()) if ending.any() else None
-    if first is not None and _is_enough(verdict.allowed | ending, units, question):
-        return NoPlan(Why.TOLERATED, first, held=pods)
+    if first is not None and _is_enough(verdict.allowed | ending, units, question, now):
+        return replace(waits, retry_at=first)
     # Feasibility may not be monotone in the victims: then any of the moments may be the right one.
     is_settled = more_room_never_hurts(
         question, pods_that_matter(question.demand, question.view, question.profile)
     )
     first = None if is_settled else first
-    if _is_enough(verdict.allowed | held, units, question):
-        return NoPlan(Why.TOLERATED, first, held=pods)
-    return timeless if is_settled else replace(timeless, retry_at=first, held=pods)
+    if _is_enough(verdict.allowed | held, units, question, now):
+        return replace(waits, retry_at=first)
+    return timeless if is_settled else replace(timeless, retry_at=first, held=pods, ended_by=verdict.ended_by)
 
 
 def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: float) -> NoPlan:
@@ -217,12 +252,12 @@ def _within_reach(question: Question, units: Units) -> Mask:
 
 
 def domains(question: Question, takeable: Takeable) -> Iterator[Domain]:
-    return (prospect.domain for prospect in prospects(question, takeable))
+    return (prospect.domain for prospect in prospects(question, NodeSearch(question, takeable)))
 
 
 class Prospect(NamedTuple):
     make_domain: Callable[[], Domain]
-    at_least: Rank = UNKNOWN  # the rank of no plan there is smaller
+    at_least: Rank = UNKNOWN  # no plan there costs less
     by_room: bool = False  # it is a node where nothing but room and ports is missing
     known: Callable[[], Plan] | None = None  # makes the plan, where it is known
 
@@ -230,33 +265,28 @@ class Prospect(NamedTuple):
     def domain(self) -> Domain:
         return self.make_domain()
 
-    def rank_of(self, plan: Plan, question: Question) -> Rank:
-        """A plan that is known costs what is known, if that is said by every criterion and the name."""
-        is_said = self.known is not None and len(self.at_least) > len(question.ranking)
-        return self.at_least if is_said else rank(plan, question.ranking)
-
     def plan(self, question: Question, takeable: Takeable) -> Plan | None:
         if self.known is not None:
-            return self.known()
+            plan = self.known()
+            if len(self.at_least) > len(plan.cost):  # it is what the plan costs, and its name
+                plan.cost.learn([float(value) for value in self.at_least[: len(plan.cost)]])
+            return plan
         return plan_in(self.domain, question, takeable, by_room=self.by_room)
 
 
-def prospects(question: Question, takeable: Takeable) -> Iterator[Prospect]:
+def prospects(question: Question, nodes: NodeSearch) -> Iterator[Prospect]:
     """Where there may be a plan, the cheapest first.
 
     For a pod, nodes that refused it for a reason that evictions can cure. For a group the cluster, or each
     value of the topology that it must not leave. A group of one gets both: plans on nodes can be compared,
-    and a plan in the cluster also evicts units that keep the pod from a node without running there. The
-    search for the least disturbance compares nodes by itself.
+    and a plan in the cluster also evicts units that keep the pod from a node without running there.
     """
-    nodes, demand = question.view.nodes, question.demand
-    is_one, is_group = len(demand.pods) == 1, question.is_for_group or question.disturbs_least
+    is_one, is_group = len(question.demand.pods) == 1, question.is_for_group
     if is_group or not is_one:
         yield from (Prospect(partial(Domain, one.name, one.nodes)) for one in _wide_domains(question))
-    wide_only = question.policy.search is SearchMode.UPSTREAM or question.disturbs_least
-    if is_one and not (is_group and wide_only):
-        curable = _curable_nodes(question, takeable)
-        yield from (Prospect(partial(_node, nodes, one.node), *one[1:]) for one in curable)
+    if is_one and not (is_group and not question.policy.search.compares_nodes):
+        for one in _curable_nodes(question, nodes):
+            yield Prospect(partial(_node, question.view.nodes, one.node), *one[1:])
 
 
 def _wide_domains(question: Question) -> Iterator[Domain]:
@@ -274,8 +304,8 @@ def _node(nodes: Nodes, row: int) -> Domain:
     return Domain(nodes.names[row], only)
 
 
-def _curable_nodes(question: Question, takeable: Takeable) -> Iterable[Candidate]:
+def _curable_nodes(question: Question, nodes: NodeSearch) -> Iterable[Candidate]:
     rows = np.flatnonzero(question.found.curable()).tolist()
     if len(rows) <= question.shortcuts.nodes or not counts_room(question.demand):
         return map(Candidate, rows)
-    return worth_planning(question, takeable)
+    return nodes.worth_planning()

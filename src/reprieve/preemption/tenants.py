@@ -103,6 +103,7 @@ class TenantCharges:
 
     nodes: Ints  # [account] the place of its node among those of the tenants; the last account is for none
     allowed: Ints  # [account] how many disruptions its budget allows
+    running: Ints  # [account] pods of its gang; zero for a budget
     going: Ints  # [account] pods, if all tenants of its node go
     account: Ints  # [charge, slot, node]
     pods: Ints  # [charge, slot, node]
@@ -139,7 +140,8 @@ def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
     shape = tenants.there.shape
     if not shares:
         none = np.zeros((0, *shape), np.int64)
-        return TenantCharges(_LAST, _LAST + _UNLIMITED, _LAST, none, none, np.zeros(shape[1], np.bool_))
+        to_none = _LAST, _LAST + _UNLIMITED, _LAST, _LAST
+        return TenantCharges(*to_none, none, none, np.zeros(shape[1], np.bool_))
     accounts, width, pods = shares.accounts, shares.accounts.width, shares.pods
     slot, node = np.nonzero(tenants.there)
     there = tenants.units[slot, node]
@@ -160,6 +162,7 @@ def charges_of(tenants: Tenants, shares: UnitShares) -> TenantCharges:
     return TenantCharges(
         nodes=np.append(keys // width, 0),
         allowed=np.append(accounts.allowances()[keys % width], _UNLIMITED),
+        running=np.append(accounts.sizes()[keys % width], 0),
         going=going,
         account=accounts_table,
         pods=pods_table,

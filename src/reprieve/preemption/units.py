@@ -264,6 +264,15 @@ class Listing(Sequence[Unit]):
         """Those that have one of the pods."""
         return Listing(self._units, self._numbers[self._units.with_any(pods)[self._numbers]])
 
+    @property
+    def pods(self) -> int:
+        """How many they have together."""
+        return int(self._units.size[self._numbers].sum())
+
+
+def pods_in(units: Sequence[Unit]) -> int:
+    return units.pods if isinstance(units, Listing) else sum(len(unit.pods) for unit in units)
+
 
 def with_any(units: Sequence[Unit], pods: Mask) -> Sequence[Unit]:
     """Those that have one of the pods."""

@@ -1,49 +1,34 @@
-"""A decision as lines for people and as JSON for programs.
+"""A decision as lines for people.
 
 Made from the decision alone, so that it reads the same when the objects it names are gone.
 """
 
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from math import isfinite
+from collections.abc import Iterator, Mapping
 
 from reprieve.model.effects import Target
-from reprieve.model.formatting import writable
-from reprieve.model.json import Json
+from reprieve.model.formatting import moment_text
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve.scheduler.decision import (
-    Because,
     Decision,
     Eviction,
     Finding,
-    Growth,
-    Limited,
     Loser,
     Miss,
     Outcome,
     PlanQuality,
     Preemption,
     Spared,
-    Tolerating,
     Victim,
     VictimsOnward,
+    has_plain_number,
     preempting_text,
     priority_text,
+    proof_text,
 )
 
-API_VERSION = "reprieve.dev/v1alpha1"
-
 _PODS_SHOWN = 8
+_ALWAYS_SHOWN = 3  # criteria, also those by which a plan costs nothing
 _IN_VAIN = "EvictedInVain"  # why nothing is evicted: an earlier preemption was of no use
-OUTCOMES = {
-    Outcome.PLACED: "Fits",
-    Outcome.PREEMPTS: "Preempts",
-    Outcome.WAITING: "Waits",
-    Outcome.IMPROVING: "Improves",
-    Outcome.UNSCHEDULABLE: "Unschedulable",
-    Outcome.FITS: "FitsInPlace",
-    Outcome.ERROR: "Error",
-}
 
 
 # --- for people ----------------------------------------------------------------------------------
@@ -103,17 +88,17 @@ def _outcome(decision: Decision) -> Iterator[TextLine]:
         yield TextLine(f"That {claim} is {decision.unproved.text}.")
     if decision.retry_at is not None:
         what = _awaited(decision.eviction, decision.retry_at)
-        yield TextLine(f"{what} at {_stamp(decision.retry_at)}; it is retried then.")
+        yield TextLine(f"{what} at {moment_text(decision.retry_at)}; it is retried then.")
 
 
 def _awaited(eviction: Eviction | None, moment: float) -> str:
     """What happens at the moment at which a refused demand is retried."""
     if eviction is not None and eviction.because.code == _IN_VAIN:
         return "It may preempt again"
-    if eviction is not None and any(one.until <= moment for one in eviction.limited):
-        return "The protection of a workload by evictionLimit ends"
-    is_toleration = eviction is not None and eviction.tolerating
-    return "A toleration ends" if is_toleration else "More pods may be evicted"
+    protected = eviction.protected if eviction is not None else ()
+    ends = (one.ends for one in protected if one.ends and one.first is not None and one.first <= moment)
+    what = next(ends, "")
+    return f"{what[0].upper()}{what[1:]} ends" if what else "More pods may be evicted"
 
 
 def _places(decision: Decision) -> str:
@@ -129,7 +114,14 @@ def _price(room: Preemption) -> str:
         gone = f"It fits once {counted(room.leaving, 'terminating pod')} {verb} gone."
         return gone if room.leaving else "It fits in the room that is reserved for it."
     also = f"; {counted(room.leaving, 'pod')} {verb} terminating already" if room.leaving else ""
-    return f"It fits after preemption: {preempting_text(room.giving_way)}{also}."
+    others = f" ({_shared_text(room)})" if room.in_flight else ""
+    return f"It fits after preemption: {preempting_text(room.victim_nodes)}{others}{also}."
+
+
+def _shared_text(room: Preemption) -> str:
+    if room.in_flight == room.pods:
+        return "in flight already"
+    return f"{room.in_flight} of them in flight already"
 
 
 def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
@@ -147,7 +139,10 @@ def _preemption_lines(room: Preemption) -> Iterator[TextLine]:
         yield BLANK
         rows = [_spared_row(spared) for spared in room.spared]
         yield from table(["SPARED", "PODS", "PRIORITY", "BECAUSE"], rows, [1, 2])
-        yield from _more(room.units_spared - len(room.spared), "unit")
+        more = room.units_spared - len(room.spared)
+        if more > 0:
+            rest = f"and {counted(more, 'more unit')}; in all, {room.spared_text} are spared"
+            yield TextLine(rest, LineStyle.FAINT)
     yield from _competition(room)
     yield from _quality_lines(room)
 
@@ -160,14 +155,14 @@ def _quality_lines(room: Preemption) -> Iterator[TextLine]:
 
 def quality_sentences(quality: PlanQuality, onward: VictimsOnward | None) -> Iterator[str]:
     """What the plan costs by each criterion, what is known to be the least, and where its victims go."""
-    yield f"Disturbance: {measured_text(quality.cost)}."
-    if quality.proved:
-        yield "Proved: no plan disturbs less."
-    elif quality.bound:
-        yield f"Not proved to be the least; no plan is below {measured_text(quality.bound)}."
-    else:
-        yield "Not proved to be the least."
-    less = [(name, by) for name, by in quality.saved if by > 0]
+    cost, least = shown_cost(quality), shown_bound(quality)
+    if cost:
+        yield f"Disturbance: {measured_text(cost)}."
+    proof = proof_text(quality)
+    yield f"{proof[0].upper()}{proof[1:]}." if proof else "Not proved to be the least."
+    if not quality.proved and any(cost[name] != value for name, value in least.items()):
+        yield f"No plan is below {measured_text(least)}."
+    less = {name: by for name, by in quality.saved.items() if by and by > 0 and has_plain_number(name)}
     if less:
         yield f"PriorityCeiling would disturb more: {measured_text(less)}."
     if onward is not None and onward != VictimsOnward(0, 0, 0):
@@ -186,21 +181,65 @@ def _onward_text(onward: VictimsOnward) -> str:
     return f"If created again, of {pods} victims {', '.join(f'{n} {what}' for n, what in found)}."
 
 
-def measured_text(values: Iterable[tuple[str, float]]) -> str:
-    return ", ".join(f"{name} {value:.10g}" if isfinite(value) else f"{name} -" for name, value in values)
+def cost_text(quality: PlanQuality) -> str:
+    return measured_text(shown_cost(quality))
+
+
+def shown_cost(quality: PlanQuality) -> dict[str, float]:
+    """What people read: the first criteria, and of the others those by which the plan costs something.
+
+    Sums of shifted priorities and negated moments are only for programs.
+    """
+    return {
+        name: value
+        for place, (name, value) in enumerate(quality.cost.items())
+        if value is not None and (value or place < _ALWAYS_SHOWN) and has_plain_number(name)
+    }
+
+
+def shown_bound(quality: PlanQuality) -> dict[str, float]:
+    """By the criteria that are shown of the cost."""
+    least = {name: quality.bound.get(name) for name in shown_cost(quality)}
+    return {name: value for name, value in least.items() if value is not None}
+
+
+def measured_text(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {_number(value)}" for name, value in values.items())
+
+
+def gap_text(quality: PlanQuality) -> str:
+    if quality.gap is None:
+        return ""
+    name, value = quality.gap
+    return name if value is None or not has_plain_number(name) else measured_text({name: value})
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"
 
 
 def _competition(room: Preemption) -> Iterator[TextLine]:
-    if room.losers and room.decided_by is not None:
+    if not room.victims:
+        return
+    sentences = [*choice_sentences(room.domain, room)]
+    if sentences or room.losers:
         yield BLANK
-        text = f"{room.domain} won over {counted(room.plans - 1, 'other plan')} by: {room.decided_by.text}."
-        yield TextLine(text)
+    yield from map(TextLine, sentences)
+    if room.losers:
         rows = list(map(_loser_row, room.losers))
         header = ["NOT CHOSEN", "VICTIMS", "HIGHEST", "BUDGETS EXCEEDED BY", "LOST BY"]
         if any(loser.quality is not None for loser in room.losers):
             header += QUALITY_HEADER
             rows = [[*row, *quality_cells(o.quality)] for row, o in zip(rows, room.losers, strict=True)]
         yield from table(header, rows, [1, 2, 3])
+
+
+def choice_sentences(where: str, room: Preemption) -> Iterator[str]:
+    """Among how many the plan for this place was chosen. What is proved of it stands with its disturbance."""
+    if room.plans > 1:
+        yield f"{where} is {room.compared_text}."
+    elif room.exhaustive or room.quality is None or not proof_text(room.quality):
+        yield f"{room.compared_text.capitalize()}."
 
 
 QUALITY_HEADER = ("COST", "BOUND", "GAP", "PROVED")
@@ -210,9 +249,10 @@ def quality_cells(quality: PlanQuality | None) -> list[str]:
     """A row's part of a table of plans. Names of criteria stand with the cost."""
     if quality is None:
         return ["-"] * len(QUALITY_HEADER)
-    bound = ", ".join(f"{value:.10g}" if isfinite(value) else "-" for _, value in quality.bound)
-    gap = measured_text([quality.gap]) if quality.gap is not None else "-"
-    return [measured_text(quality.cost), bound or "-", gap, "yes" if quality.proved else "no"]
+    bound = ", ".join(map(_number, shown_bound(quality).values()))
+    through = f"through {quality.proved_through}" if quality.proved_through else "no"
+    proved = "yes" if quality.proved else through
+    return [cost_text(quality) or "-", bound or "-", gap_text(quality) or "-", proved]
 
 
 def _victim_row(victim: Victim) -> list[str]:
@@ -277,198 +317,3 @@ def _finding_row(finding: Finding, *, in_vain: bool) -> list[str]:
     """``in_vain``: evictions could cure this reason on some node, but not enough of them may be made."""
     hope = "does not help" if in_vain else "may help"
     return [str(finding.nodes), hope if finding.curable else "cannot help", finding.reason.text]
-
-
-# --- for programs --------------------------------------------------------------------------------
-
-
-def decision_json(decision: Decision) -> Json:
-    """A document whose fields are stable: those of a what-if report, and those of a decision."""
-    room = decision.preemption or Preemption()
-    demand = decision.demand
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Decision",
-        "id": decision.id,
-        "at": _stamp(decision.at),
-        "outcome": OUTCOMES[decision.outcome],
-        "demand": {
-            "kind": demand.kind,
-            "namespace": demand.namespace or None,
-            "name": demand.name or None,
-            "uid": demand.uid,
-            "priority": decision.priority,
-            "pods": decision.pods,
-        },
-        "growth": _growth_json(decision.growth),
-        "placements": {_key(pod): node for pod, node in decision.places},
-        "domain": room.domain or None,
-        "ceiling": room.ceiling,
-        "victims": [_victim_json(victim) for victim in room.victims],
-        "victimPods": room.pods,
-        "victimNodes": dict(room.giving_way),
-        "leavingPods": room.leaving,
-        "budgets": [
-            {"name": b.budget or None, "disruptionsAllowed": b.allowed, "evictions": b.going}
-            for b in room.exceeded
-        ],
-        "spared": [_spared_json(spared) for spared in room.spared],
-        "sparedUnits": room.units_spared,
-        "nodes": [_loser_json(loser) for loser in room.losers],
-        "plans": room.plans if room.domain else 0,
-        "beyondBudgets": room.broken,
-        "decidedBy": _because_json(room.decided_by),
-        "considered": decision.considered,
-        "refused": [_finding_json(finding) for finding in decision.findings],
-        "nearestMiss": _miss_json(decision.miss),
-        "eviction": _eviction_json(decision.eviction),
-        "retryAt": _stamp(decision.retry_at) if decision.retry_at is not None else None,
-        "unproved": _because_json(decision.unproved),
-        **quality_json(room.quality, room.onward),
-    }
-
-
-def quality_json(quality: PlanQuality | None, onward: VictimsOnward | None = None) -> Json:
-    if quality is None:
-        return dict.fromkeys(("cost", "bound", "proved", "gap", "effort", "saved", "cascade"))
-    return {
-        "cost": _values_json(quality.cost),
-        "bound": _values_json(quality.bound),
-        "proved": quality.proved,
-        "gap": _values_json([quality.gap] if quality.gap is not None else []),
-        "effort": quality.effort,
-        "saved": _values_json(quality.saved),
-        "cascade": _onward_json(onward),
-    }
-
-
-def _onward_json(onward: VictimsOnward | None) -> Json | None:
-    if onward is None:
-        return None
-    return {"fit": onward.fit, "preempt": onward.preempt, "nowhere": onward.nowhere}
-
-
-def _values_json(values: Iterable[tuple[str, float]]) -> Json:
-    """Without victims, there is no highest priority."""
-    return {str(name): int(value) if isfinite(value) else None for name, value in values}
-
-
-def _key(pod: Target) -> str:
-    return f"{pod.namespace}/{pod.name}" if pod.name else pod.uid
-
-
-def _growth_json(growth: Growth | None) -> Json | None:
-    if growth is None:
-        return None
-    resources = {
-        name: {"has": amount(name, has), "wants": amount(name, wants)}
-        for name, has, wants in growth.resources
-    }
-    beside = {"beside": list(growth.beside), "others": growth.others} if growth.others else {}
-    return {"node": growth.node, "resources": resources, **beside}
-
-
-def _victim_json(victim: Victim) -> Json:
-    return {
-        "namespace": victim.pod.namespace or None,
-        "name": victim.pod.name or None,
-        "uid": victim.pod.uid,
-        "node": victim.node,
-        "priority": victim.priority,
-        **own_priority_json(victim.own_priority),
-        "unit": "Pod" if victim.unit.startswith("Pod/") else victim.unit.rstrip("/"),
-        "breaksBudget": victim.budgets[0] if victim.budgets else None,
-        "because": _because_json(victim.because),
-    }
-
-
-def _spared_json(spared: Spared) -> Json:
-    because = _because_json(spared.because)
-    return {
-        "unit": spared.unit.rstrip("/"),
-        "pods": spared.pods,
-        "priority": spared.priority,
-        **own_priority_json(spared.own_priority),
-        "because": because,
-    }
-
-
-def own_priority_json(own: int | None) -> Json:
-    """Where a group has another priority as a victim than the one with which it was scheduled."""
-    return {} if own is None else {"schedulingPriority": own}
-
-
-def _loser_json(loser: Loser) -> Json:
-    plan: Json = {"victims": loser.pods, "highestPriority": loser.highest, "beyondBudgets": loser.broken}
-    plan |= {"units": list(loser.units), "unitCount": loser.unit_count, **loser_quality_json(loser.quality)}
-    return {"name": loser.domain, "plan": plan, "lostBy": _because_json(loser.lost_by)}
-
-
-def loser_quality_json(quality: PlanQuality | None) -> Json:
-    """Of a plan that was not chosen; nothing where disturbance is not measured."""
-    if quality is None:
-        return {}
-    return {key: value for key, value in quality_json(quality).items() if key in _OF_LOSERS}
-
-
-_OF_LOSERS = ("cost", "bound", "proved", "gap")
-
-
-def _finding_json(finding: Finding) -> Json:
-    because = {"code": str(finding.reason.code), "text": finding.reason.text}
-    return {
-        "nodes": finding.nodes,
-        "excludedBy": because,
-        "evictionMayHelp": finding.curable,
-        "examples": list(finding.examples),
-    }
-
-
-def _miss_json(miss: Miss | None) -> Json | None:
-    if miss is None:
-        return None
-    return {
-        "pod": _key(miss.pod),
-        "placedBefore": miss.placed,
-        "needed": miss.needed,
-        "node": miss.node or None,
-        "resource": miss.resource or None,
-        "short": amount(miss.resource, miss.short) if miss.resource else None,
-        "nodes": miss.nodes,
-        "kept": amount(miss.resource, miss.kept) if miss.kept else None,
-        "because": _because_json(miss.because),
-    }
-
-
-def _eviction_json(eviction: Eviction | None) -> Json | None:
-    if eviction is None:
-        return None
-    return {
-        "because": _because_json(eviction.because),
-        "nearestMiss": _miss_json(eviction.at_best),
-        "tolerating": [_tolerating_json(one) for one in eviction.tolerating],
-        "limited": [_limited_json(one) for one in eviction.limited],
-    }
-
-
-def _tolerating_json(tolerating: Tolerating) -> Json:
-    first = _stamp(tolerating.first) if tolerating.first is not None else None
-    return {"priorityClass": tolerating.priority_class, "pods": tolerating.pods, "firstAt": first}
-
-
-def _limited_json(limited: Limited) -> Json:
-    return {
-        "workload": limited.workload,
-        "pods": limited.pods,
-        "evictions": limited.evictions,
-        "until": _stamp(limited.until),
-    }
-
-
-def _because_json(because: Because | None) -> Json | None:
-    return None if because is None else {"code": str(because.code), "text": because.text}
-
-
-def _stamp(moment: float) -> str:
-    when = datetime.fromtimestamp(writable(moment), UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,7 +5,8 @@ for others to find out.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reprieve.model.effects import Target
 from reprieve.placement.rejection_codes import Code, Reason
@@ -14,9 +15,9 @@ from reprieve.scheduler.decision import (
     Decision,
     Eviction,
     Finding,
-    Limited,
     Miss,
     Preemption,
+    ProtectedBy,
     Spared,
     Victim,
 )
@@ -53,8 +54,8 @@ def _named(decision: Decision) -> Iterator[Named]:
     yield decision.demand.kind, decision.demand.namespace
     yield "Pod", decision.demand.namespace  # a group's pods are named in its refusal
     yield from ((pod.kind, pod.namespace) for pod, _ in decision.places)
-    limited = decision.eviction.limited if decision.eviction is not None else ()
-    yield from (("Pod", _kind_and_namespace(one.workload)[1]) for one in limited)
+    protected = decision.eviction.protected if decision.eviction is not None else ()
+    yield from (("Pod", _kind_and_namespace(name)[1]) for one in protected for name in one.by if "/" in name)
     room = decision.preemption or Preemption()
     for victim in room.victims:
         yield "Pod", victim.pod.namespace
@@ -74,7 +75,7 @@ def without_hidden_names(decision: Decision, may_get: MayGet) -> Decision:
         demand=_target(decision.demand, may_get),
         places=tuple((_target(pod, may_get), node) for pod, node in decision.places),
         preemption=_preemption(decision.preemption, may_get, shows_demand=shows_demand),
-        eviction=_without_workloads(decision.eviction, may_get),
+        eviction=_without_protectors(decision.eviction, may_get),
     )
     # What follows names the demand, its pods and their claims, which are all in one namespace.
     if shows_demand:
@@ -118,7 +119,9 @@ def _victim(victim: Victim, may_get: MayGet, *, shows_demand: bool) -> Victim:
     if not shows_demand:
         because = _about_claim(because)
     budgets = tuple(_budget(budget, may_get) for budget in victim.budgets)
-    return replace(victim, pod=_target(victim.pod, may_get), unit=unit, budgets=budgets, because=because)
+    pod = _target(victim.pod, may_get)
+    controller = victim.controller if pod.name else ""
+    return replace(victim, pod=pod, unit=unit, budgets=budgets, because=because, controller=controller)
 
 
 def _spared(spared: Spared, may_get: MayGet) -> Spared:
@@ -150,16 +153,21 @@ def _miss(miss: Miss | None) -> Miss | None:
     return replace(miss, pod=Target("Pod", "", "", miss.pod.uid), because=_about_claim(miss.because))
 
 
-def _without_workloads(eviction: Eviction | None, may_get: MayGet) -> Eviction | None:
-    """A reader that may get the pods of a namespace reads their controllers in them."""
-    if eviction is None or not eviction.limited:
-        return eviction
-    return replace(eviction, limited=tuple(_limited(one, may_get) for one in eviction.limited))
+def _without_protectors(eviction: Eviction | None, may_get: MayGet) -> Eviction | None:
+    """A reader that may get the pods of a namespace reads what protects them in it, as their controllers."""
+    if eviction is None:
+        return None
+    return replace(eviction, protected=tuple(_protected(one, may_get) for one in eviction.protected))
 
 
-def _limited(limited: Limited, may_get: MayGet) -> Limited:
-    kind, namespace = _kind_and_namespace(limited.workload)
-    return limited if may_get("Pod", namespace) else replace(limited, workload=f"{kind}/")
+def _protected(one: ProtectedBy, may_get: MayGet) -> ProtectedBy:
+    by = tuple(_protector(name, may_get) for name in one.by)
+    return one if by == one.by else replace(one, by=by, ends="")
+
+
+def _protector(name: str, may_get: MayGet) -> str:
+    kind, namespace = _kind_and_namespace(name)
+    return name if "/" not in name or may_get("Pod", namespace) else f"{kind}/"
 
 
 def _eviction(eviction: Eviction | None) -> Eviction | None:

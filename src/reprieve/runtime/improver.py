@@ -6,6 +6,7 @@ The search of a request that has become moot ends, without an answer.
 
 import asyncio
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import Protocol
 
 from reprieve.model.events import PlanImproved
@@ -13,9 +14,12 @@ from reprieve.preemption.least_disturbance.solver_task import (
     ImprovePlan,
     answer_of,
     message_of,
+    seconds_for,
     solved,
     spent_on,
+    within,
 )
+from reprieve.runtime.solver_worker import time_to_search
 from reprieve.supervision.mishaps import log_mishap
 
 
@@ -34,10 +38,12 @@ class InProcess:
     """For virtual time: solved in this process at once, and answered when a worker would be done.
 
     The duration follows from the effort, so that the same simulation takes the same course on any machine.
+    The search ends in time, as that of a worker does.
     """
 
     async def solve(self, message: bytes) -> bytes | None:
-        answer = solved(message)
+        most = int(_UNITS_PER_SECOND * time_to_search(seconds_for(message)))
+        answer = solved(within(message, most))
         await asyncio.sleep(spent_on(answer) / _UNITS_PER_SECOND)
         return answer
 
@@ -76,9 +82,12 @@ class Improver:
 
     async def _improve(self, request: ImprovePlan) -> None:
         found = PlanImproved(request.demand, request.id)
+        now = asyncio.get_running_loop().time
+        end = now() + request.patience
         try:
-            async with asyncio.timeout(request.patience), self._turn:
-                answer = await self._solver.solve(message_of(request))
+            async with asyncio.timeout_at(end), self._turn:
+                left = replace(request, patience=max(end - now(), 0.0))  # others may have been first
+                answer = await self._solver.solve(message_of(left))
                 if answer is not None:
                     found = answer_of(request, answer)
         except TimeoutError:

@@ -15,10 +15,11 @@ from reprieve.model.events import Event
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Record
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.decision_document import encoded
 from reprieve.scheduler.plan_records import PlanRecord
 
-# Format 1 has no plan records. It is still read.
-FORMAT = 2
+# Format 1 has no plan records; up to format 2, decisions have another form. Both are still read.
+FORMAT = 3
 _OLDEST = 1
 
 
@@ -32,6 +33,11 @@ class Began:
     @property
     def has_records(self) -> bool:
         return self.format > 1
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether decisions are written as they would be today."""
+        return self.format > 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +104,12 @@ def observed(events: Sequence[Event], at: float) -> bytes:
 
 
 def asked(decision: Decision | None, at: float) -> bytes:
-    return msgspec.json.encode({"at": at, "decision": decision})
+    written = msgspec.Raw(encoded(decision)) if decision is not None else None
+    return msgspec.json.encode({"at": at, "decision": written})
 
 
 def recorded(records: Sequence[PlanRecord], at: float) -> bytes:
     return msgspec.json.encode({"at": at, "records": [_named(record) for record in records]})
-
-
-def decision_bytes(decision: Decision) -> bytes:
-    """As it is in a line."""
-    return msgspec.json.encode(decision)
 
 
 def record_bytes(records: Sequence[PlanRecord]) -> bytes:

@@ -14,6 +14,8 @@ from reprieve.runtime import journal_lines as lines
 from reprieve.runtime.journal import entries
 from reprieve.runtime.journal_lines import Asked, Began, Observed, Recorded
 from reprieve.runtime.observers import Machine
+from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.decision_document import decoded, encoded
 from reprieve.scheduler.plan_records import PlanRecord
 
 
@@ -60,8 +62,13 @@ def replay(directory: Path, machine_of: Callable[[Json], Machine]) -> Iterator[R
             continue
         if run.steps:
             yield run.end()
-        run = _Repetition(machine_of(entry.head), has_records=entry.has_records)
+        run = _Repetition(machine_of(entry.head), entry)
     yield run.end()
+
+
+def _gist(decision: Decision) -> object:
+    victims = decision.preemption.victims if decision.preemption is not None else ()
+    return decision.id, decision.outcome, decision.places, {victim.pod for victim in victims}
 
 
 class _Rest:
@@ -76,9 +83,9 @@ class _Rest:
 
 
 class _Repetition:
-    def __init__(self, machine: Machine, *, has_records: bool) -> None:
+    def __init__(self, machine: Machine, began: Began) -> None:
         self._machine = machine
-        self._has_records = has_records
+        self._began = began
         self._last: tuple[float, tuple[PlanRecord, ...]] = (
             0.0,
             (),
@@ -96,7 +103,7 @@ class _Repetition:
         self._compare_records(self._last[0], ())  # the last step has no line with records
         if self._difference is None:
             self._take(entry)
-            self._last = entry.at, self._machine.records() if self._has_records else ()
+            self._last = entry.at, self._machine.records() if self._began.has_records else ()
 
     def _take(self, entry: Observed | Asked) -> None:
         match entry:
@@ -105,10 +112,16 @@ class _Repetition:
                 self._machine.observe(events, at)
             case Asked(at, written):
                 found = self._machine.decide(at)
-                decided = lines.decision_bytes(found.decision) if found is not None else None
+                decided = encoded(found.decision) if found is not None else None
                 self._decisions += decided is not None
-                if decided != written:
+                if not self._is_same(written, decided):
                     self._difference = ReplayDifference(Compared.DECISION, at, written, decided)
+
+    def _is_same(self, written: bytes | None, decided: bytes | None) -> bool:
+        """Byte for byte; of an older form, what it decided."""
+        if written == decided or written is None or decided is None or self._began.has_documents:
+            return written == decided
+        return _gist(decoded(written)) == _gist(decoded(decided))
 
     def _compare_records(self, at: float, written: tuple[PlanRecord, ...]) -> None:
         (_, expected), self._last = self._last, (at, ())

@@ -248,7 +248,8 @@ class Metrics:
             (2, 3, 4, 6, 8, 12, 16, 32, 64),
         )
         self.spared = self._counter(
-            "reprieve_spared_units_total", "Pods and groups that could have been preempted, and were spared."
+            "reprieve_spared_units_total",
+            "Pods and groups that could have been preempted and were spared, or were protected beside them.",
         )
         self.ceiling = self._histogram(
             "reprieve_preemption_ceiling",
@@ -257,7 +258,7 @@ class Metrics:
         )
         self.disturbance = self._counters(
             "reprieve_disturbance_total",
-            "What plans of LeastDisturbance cost, by criterion; of priorities nothing is summed.",
+            "What plans cost, by criterion; of priorities nothing is summed.",
             "criterion",
         )
         self.disturbance_saved = self._counters(
@@ -267,7 +268,7 @@ class Metrics:
         )
         self.disturbance_plans = self._counters(
             "reprieve_disturbance_plans_total",
-            "Plans of LeastDisturbance, by whether they are proved to disturb least.",
+            "Plans that preempt, by whether they are proved to disturb least.",
             "proved",
         )
         self.disturbance_gap = self._histogram(

@@ -7,15 +7,17 @@ Decisions that only place a pod are not kept.
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
+from msgspec.structs import replace
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Event
 from reprieve.runtime.journal_lines import Asked, Recorded
-from reprieve.scheduler.decision import Decided, Decision, Outcome
+from reprieve.scheduler.decision import Decided, Decision, DecisionPart, Outcome
+from reprieve.scheduler.decision_document import decoded
 from reprieve.scheduler.plan_records import (
     ChainContinued,
     EndReason,
@@ -31,8 +33,7 @@ _decode = msgspec.json.Decoder(Decision).decode
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class PlanCourse:
+class PlanCourse(DecisionPart, frozen=True):
     """How far the plan of a decision got. ``used``, ``wasted``: UIDs of evicted pods, once that is known.
 
     ``reached``: the stages so far, each with its time.
@@ -43,7 +44,7 @@ class PlanCourse:
     ended_at: float | None = None
     used: tuple[str, ...] = ()
     wasted: tuple[str, ...] = ()
-    reached: tuple[tuple[str, float], ...] = ()
+    reached: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ def remember(kept: RecentDecisions, results: Iterable[Asked | Recorded]) -> None
     for result in results:
         match result:
             case Asked(decision=body) if body is not None:
-                kept.keep(_decode(body))
+                kept.keep(decoded(body))
             case Recorded(records=records):
                 kept.recorded(records)
             case Asked():
@@ -189,9 +190,9 @@ def course_after(
     course = known or PlanCourse("nominated")
     match record:
         case PlanOpened(at=at):
-            return replace(course, reached=((course.stage, at),))
+            return replace(course, reached={course.stage: at})
         case StageReached(stage=stage, at=at):
-            return replace(course, stage=stage.value, reached=(*course.reached, (stage.value, at)))
+            return replace(course, stage=stage.value, reached={**course.reached, stage.value: at})
         case PlanEnded(reason=reason, stage=stage, at=at):
             return replace(course, stage=stage.value, end=reason, ended_at=at)
         case VictimsJudged(used=used, wasted=wasted):

@@ -11,8 +11,9 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
+from time import monotonic
 
-from reprieve.runtime.solver_worker import LENGTH
+from reprieve.runtime.solver_worker import ANSWER, REQUEST
 
 _log = logging.getLogger(__name__)
 
@@ -28,10 +29,11 @@ class WorkerProcess:
         return self._process.pid if self._process is not None else None
 
     async def solve(self, message: bytes) -> bytes | None:
+        sent = monotonic()
         if self._process is None or self._process.returncode is not None:
             self._process = await _started()
         try:
-            return await _answered(self._process, message)
+            return await _answered(self._process, message, sent)
         except (asyncio.IncompleteReadError, OSError):
             _log.warning("the solver process ended before it answered: the first plan is used")
             await self.close()
@@ -54,9 +56,9 @@ async def _started() -> Process:
     return await asyncio.create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE, env=environ)
 
 
-async def _answered(process: Process, message: bytes) -> bytes:
+async def _answered(process: Process, message: bytes, sent: float) -> bytes:
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(LENGTH.pack(len(message)) + message)
+    process.stdin.write(REQUEST.pack(len(message), sent) + message)
     await process.stdin.drain()
-    (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+    (length,) = ANSWER.unpack(await process.stdout.readexactly(ANSWER.size))
     return await process.stdout.readexactly(length)

@@ -4,17 +4,18 @@ The scheduler knows nothing of metrics. Their names and labels are defined in ``
 became of a plan is read from its records, and never inferred.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reprieve.model.effects import Bind, Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import CompositePodGroup, Pod, PodGroup
-from reprieve.preemption.plan import Quality, Why
+from reprieve.preemption.criteria import CRITERIA, PRIORITY_SUM, Combined
+from reprieve.preemption.plan import Why
 from reprieve.runtime.metric_definitions import Metrics
 from reprieve.runtime.plugin_rejection_counts import Rejections
-from reprieve.scheduler.decision import Decided, Decision, Outcome, Preemption
+from reprieve.scheduler.decision import Decided, Decision, Measured, Outcome, PlanQuality, Preemption
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
     ChainContinued,
@@ -305,7 +306,7 @@ class Telemetry:
         if room.quality is not None:
             self._disturbs(room.quality)
 
-    def _disturbs(self, quality: Quality) -> None:
+    def _disturbs(self, quality: PlanQuality) -> None:
         metrics = self._metrics
         metrics.disturbance_plans(str(quality.proved).lower()).inc()
         metrics.planning_effort.observe(quality.effort)
@@ -314,7 +315,7 @@ class Telemetry:
         for criterion, less in _summed(quality.saved):
             metrics.disturbance_saved(criterion).inc(max(0, less))
         if not quality.proved and quality.bound:
-            metrics.disturbance_gap.observe(quality.gap[1] if quality.gap is not None else 0)
+            metrics.disturbance_gap.observe((quality.gap[1] or 0) if quality.gap is not None else 0)
 
     # --- plans ---
 
@@ -373,6 +374,10 @@ def _by_queue(pending: Mapping[Standing, int]) -> dict[str, int]:
     return pods
 
 
-def _summed(costs: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
-    """Priorities are not summed."""
-    return ((criterion, value) for criterion, value in costs if criterion != "HighestPriority")
+def _summed(values: Measured) -> Iterator[tuple[str, float]]:
+    """By criteria that count something; nobody needs a sum of priorities over all plans."""
+    for name, value in values.items():
+        criterion = CRITERIA.get(name)
+        counts = criterion is not None and (criterion.combined is Combined.SUM or criterion.budgets > 0)
+        if counts and criterion is not PRIORITY_SUM and value is not None:
+            yield name, value

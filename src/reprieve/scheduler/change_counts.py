@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from reprieve.scheduler.queueing_hints import TAKES_ROOM, Change
+from reprieve.model.changes import Change
+from reprieve.scheduler.queueing_hints import TAKES_ROOM
 
 Moment = Mapping[Change, int]  # the counts at one time
 

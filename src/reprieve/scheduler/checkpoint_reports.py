@@ -5,11 +5,12 @@ A value that is ignored is reported once, on the object that has it. What it mea
 
 from collections.abc import Iterator
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Announce, Effect, Target, Tone
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup
 from reprieve.model.pods_by_importance import start_of
 from reprieve.model.scheduled_times import run_started_at
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT, checkpoint_fault
+from reprieve.preemption.least_disturbance.lost_work import checkpoint_fault
 from reprieve.scheduler.reported_once import ReportedOnce
 
 _KINDS = {Pod: "Pod", PodGroup: "PodGroup", CompositePodGroup: "CompositePodGroup"}

@@ -7,13 +7,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from msgspec import structs
+
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
+from reprieve.placement.effort import Effort
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.rejection_codes import Code
 from reprieve.placement.taking import with_taken
-from reprieve.preemption.least_disturbance.deferral import Deferral, not_at_all
+from reprieve.preemption.least_disturbance.deferral import Deferral, busy, not_at_all
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
@@ -28,6 +32,7 @@ from reprieve.scheduler.decision import (
     Preemption,
     decision_id,
     findings_of,
+    improving_text,
     unproved_by,
 )
 from reprieve.scheduler.decision_context import DecisionContext
@@ -48,7 +53,7 @@ from reprieve.scheduler.plan_opening import open_plan, planned_evictions
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.planning import Weighed, make_room
 from reprieve.scheduler.queue import NO_CHANGES
-from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, ROOM_AT_RISK, Change
+from reprieve.scheduler.queueing_hints import ROOM_AT_RISK
 from reprieve.scheduler.reserved_room import placement_in_reserved_room
 from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
@@ -101,7 +106,9 @@ def failed(state: State, requester: Requester, error: Exception, now: float) -> 
         else:
             effects.extend(state.reporter.waits(pod, "SchedulerError", text))
     decision = _decision(state, requester, Outcome.ERROR, now)
-    return Decided(replace(decision, eviction=Eviction(Because("SchedulerError", text))), tuple(effects))
+    return Decided(
+        structs.replace(decision, eviction=Eviction(Because("SchedulerError", text))), tuple(effects)
+    )
 
 
 # --- before it is looked at ----------------------------------------------------------------------
@@ -117,7 +124,7 @@ def _gives_way(state: State, requester: Requester, now: float) -> Decided:
     state.queue.retry(requester.key, now)
     because = Because("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
-    decision = replace(decision, eviction=Eviction(because))
+    decision = structs.replace(decision, eviction=Eviction(because))
     withdrawn = call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
     return Decided(decision, (*withdrawn, *state.report(requester, decision.text)))
 
@@ -252,7 +259,7 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     if handover is not None and handover.is_open and still_feasible(context, handover):
         state.queue.wait(requester.key, helps, now)
         waits = _decision(state, requester, Outcome.WAITING, now)
-        return Decided(replace(waits, places=handover.places, preemption=handover.price), ())
+        return Decided(structs.replace(waits, places=handover.places, preemption=handover.price), ())
     improving = state.improvements.of(requester.key)
     if improving is not None and improving.is_awaited(now):
         return _goes_on_improving(state, requester, improving, helps, now)
@@ -261,11 +268,12 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
     deferral = Deferral(patience or 0.0)
     if improving is not None:
         deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
-    if requester.forbidden:
-        weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
-    else:
-        known = replace(context, unplaced=found)
-        weighed = make_room(known, _deferring(policy, deferral), state.settings.gangs, now)
+    weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
+    effort = context.demand.effort
+    for tried in _policies_in_turn(state, policy, deferral, effort, now) if not requester.forbidden else ():
+        weighed = make_room(replace(context, unplaced=found), tried, state.settings.gangs, now)
+        if weighed.plans:
+            break
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now)
     if deferral.asked and improving is None:
@@ -276,8 +284,8 @@ def _unplaced(state: State, context: DecisionContext, found: Unplaceable, now: f
         decided = _opened(state, context, found, weighed, now)
         return replace(decided, effects=(*_not_renewed(withdrawn, decided.effects), *decided.effects))
     decision = _refused(state, context, found, weighed, now)
-    held = weighed.refusal is not None and bool(weighed.refusal.held)
-    refused = RememberedRefusal(requester, decision, helps, about_tolerations=held, lasts=improving is None)
+    ended_by = weighed.refusal.ended_by if weighed.refusal is not None else NO_CHANGES
+    refused = RememberedRefusal(requester, decision, helps, ended_by, lasts=improving is None)
     moment = _awaits_moment(state, requester, refused, now)
     if context.restrained is None and decision.unproved is None:
         state.refusals.remember(refused, state.stamp(), moment)
@@ -304,7 +312,7 @@ def _not_renewed(withdrawn: Iterable[Effect], effects: Iterable[Effect]) -> Iter
 def _refused(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decision:
-    return replace(
+    return structs.replace(
         _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
@@ -331,9 +339,8 @@ def _awaits_moment(
     """No backoff makes it miss the moment at which more pods may be evicted; None if there is none."""
     moments = [refused.decision.retry_at, state.preemption_backoff.released(now)]
     moment = min((moment for moment in moments if moment is not None), default=None)
-    if refused.about_tolerations or moment is not None:
-        changes = ABOUT_TOLERATIONS if refused.about_tolerations else NO_CHANGES
-        state.queue.expect(requester.key, changes, moment, now)
+    if refused.ended_by or moment is not None:
+        state.queue.expect(requester.key, refused.ended_by, moment, now)
     return moment
 
 
@@ -349,13 +356,30 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
     return replace(policy, improving=deferral.improving, deferral=deferral)
 
 
+def _policies_in_turn(
+    state: State, policy: Policy | None, deferral: Deferral, effort: Effort, now: float
+) -> Iterator[Policy | None]:
+    """While the solver is busy with another plan, a demand goes ahead with its first one.
+
+    Where there is none and a solver may find one, it is asked all the same.
+    """
+    begins = policy is not None and policy.patience and not deferral.earlier
+    if policy is not None and begins and state.improvements.is_any_awaited(now):
+        before = replace(effort)
+        yield replace(policy, improving=busy)
+        if not effort.unanswered:
+            return
+        effort.spent, effort.fell_short, effort.unanswered = before.spent, before.fell_short, False
+    yield _deferring(policy, deferral)
+
+
 def _first_decision(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: float
 ) -> Decision:
     """With the first plan, if there is one: a solver may find one where the search does not."""
     if weighed.plans:
         decision = _preempting(state, context, found, weighed, 0, now)
-        return replace(decision, outcome=Outcome.IMPROVING)
+        return structs.replace(decision, outcome=Outcome.IMPROVING)
     return _decision(state, context.requester, Outcome.IMPROVING, now)
 
 
@@ -366,9 +390,9 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
         state.ledger.nominations.nominate(pod, node, NominationReason.FIRST_PLAN)
     until = decision.at + deferral.patience
     first = decision.places, decision.preemption, decision.unproved
-    improving = Improving(decision.id, until, *first, deferral.noted)
+    improving = Improving(decision.id, decision.at, until, *first, deferral.noted)
     state.improvements.begin(requester.key, improving)
-    state.queue.expect(requester.key, NO_CHANGES, until, decision.at)
+    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), decision.at)
     request = ImprovePlan(
         requester.target,
         decision.id,
@@ -383,11 +407,16 @@ def _improves(state: State, context: DecisionContext, decision: Decision, deferr
 def _goes_on_improving(
     state: State, requester: Requester, improving: Improving, helps: frozenset[Change], now: float
 ) -> Decided:
-    """A change woke the demand, and it still does not fit: all else is decided when the wait ends."""
+    """It was woken, and it still does not fit: all else is decided when the wait ends."""
     state.queue.wait(requester.key, helps, now)
-    state.queue.expect(requester.key, NO_CHANGES, improving.until, now)
+    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(now), now)
     decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
-    return Decided(replace(decision, preemption=improving.price, unproved=improving.unproved), ())
+    decision = structs.replace(decision, preemption=improving.price, unproved=improving.unproved)
+    told: tuple[Effect, ...] = ()
+    if improving.is_long(now) and isinstance(requester, WaitingGroup):
+        text = improving_text(structs.replace(decision, id=improving.id))
+        told = tuple(state.report_improving(requester, text))
+    return Decided(decision, told)
 
 
 # --- and room is made ----------------------------------------------------------------------------
@@ -408,11 +437,12 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     plan, view = weighed.plans[0], context.view
     price = Preemption(leaving=anyway)
     if weighed.question is not None:
-        price = preemption_of(weighed.plans, weighed.question, anyway, now)
+        price = preemption_of(weighed.plans, weighed.question, anyway, now, context.in_flight.tolist())
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
-    return replace(
+    chosen = {node for _, node in plan.places}
+    return structs.replace(
         _decision(state, context.requester, Outcome.PREEMPTS, now, places),
-        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
+        findings=context.requester.relevant(findings_of(found.survey, found.view.nodes, chosen)),
         preemption=price,
         unproved=None if _is_proved(plan) else unproved_by(context.demand.effort),
     )

@@ -6,6 +6,7 @@ a pod as soon as that pod is bound, finished or gone.
 
 from collections.abc import Iterable, Iterator
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod
@@ -23,7 +24,6 @@ from reprieve.scheduler.plan_outcomes import demand_settled, pod_settled, reason
 from reprieve.scheduler.plan_records import EndReason
 from reprieve.scheduler.pod_rows import pod_key
 from reprieve.scheduler.queue import Standing
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -163,6 +163,7 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
     """A group may be left with pods that another scheduler serves: those are no demand of this one."""
     found = state.requester(key) if state.ledger.parts.has(key) else None
     if not isinstance(found, Requester) and state.synced:
+        yield from _improved_no_more(state, key, found, now)
         yield from call_off(state, key, reason_not_to_wait(state, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
         state.late_gangs.end(key)
@@ -189,6 +190,18 @@ def _enqueue(state: State, key: DemandKey, now: float, *, changed: bool) -> Iter
                 state.queue.again(key)  # the other pods have their nodes, and one more joins them
             elif changed or standing in (None, Standing.GATED):
                 state.queue.add(key, requester.priority, now, only_node=state.only_node(key))
+
+
+def _improved_no_more(state: State, key: DemandKey, found: NotYet | None, now: float) -> Iterator[Effect]:
+    """Its group may say that the plan is improved, and no decision follows that would say something else."""
+    improving = state.improvements.of(key)
+    if improving is None or not improving.is_long(now):
+        return
+    for group in state.pod_groups_of(key):
+        if found is None:
+            yield from state.reporter.group_waits(group, "no pod of the group waits for a node", "NoPodWaits")
+        else:
+            yield from state.reporter.group_waits(group, found.text)
 
 
 def holds_changed(state: State, now: float) -> Iterator[Effect]:

@@ -12,13 +12,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from msgspec import structs
+
+from reprieve.model.changes import Change
 from reprieve.model.groups import group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.change_counts import Happened
 from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
 from reprieve.scheduler.explanation import naming_another_pod
-from reprieve.scheduler.queueing_hints import ABOUT_TOLERATIONS, Change
 from reprieve.scheduler.targets import pod_target
 
 _MOST = 1024  # classes that are remembered; beyond that the longest ago are forgotten
@@ -38,13 +40,13 @@ class RememberedRefusal:
     requester: Requester  # that it was decided for
     decision: Decision
     helps: frozenset[Change]  # the changes that it waits for
-    about_tolerations: bool
+    ended_by: frozenset[Change]  # those that may end what protects pods that could make room
     lasts: bool = True  # or it holds only for as long as no time passes
     text: str = ""
 
     @property
     def minds(self) -> frozenset[Change]:
-        return self.helps | ABOUT_TOLERATIONS if self.about_tolerations else self.helps
+        return self.helps | self.ended_by
 
     def text_for(self, requester: Requester) -> str:
         """What an equivalent demand is told; of a gang, the text names one of its pods."""
@@ -57,14 +59,15 @@ class RememberedRefusal:
         if eviction is not None and eviction.at_best is not None:
             old, new = eviction.at_best.pod, pods[eviction.at_best.pod]
             text = naming_another_pod(eviction.because.text, old, new)
-            best = replace(eviction.at_best, pod=new)
-            eviction = replace(eviction, because=replace(eviction.because, text=text), at_best=best)
+            best = structs.replace(eviction.at_best, pod=new)
+            because = structs.replace(eviction.because, text=text)
+            eviction = structs.replace(eviction, because=because, at_best=best)
         miss = self.decision.miss
-        return replace(
+        return structs.replace(
             self.decision,
             id=decision_id,
             demand=requester.target,
-            miss=replace(miss, pod=pods[miss.pod]) if miss is not None else None,
+            miss=structs.replace(miss, pod=pods[miss.pod]) if miss is not None else None,
             eviction=eviction,
             at=now,
         )

@@ -7,6 +7,7 @@ if the API server refuses it. Plans call this module; the rule of the eviction l
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Announce, Effect, Target, Tone
 from reprieve.model.events import EvictionsRead
 from reprieve.model.objects import Pod
@@ -21,7 +22,6 @@ from reprieve.scheduler.eviction_notes import (
     with_workload,
 )
 from reprieve.scheduler.handover import Handover, decision_in
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 

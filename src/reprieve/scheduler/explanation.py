@@ -1,17 +1,16 @@
 """What a plan means, or the lack of one: rows become names, codes and sentences. Decides nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
-from reprieve.model.formatting import amount, clock_time, counted
-from reprieve.model.scheduled_times import NEVER
+from reprieve.model.formatting import amount, counted
 from reprieve.model.snapshot import NOWHERE, Snapshot, on_nodes
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import is_ignored
@@ -20,18 +19,17 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
+from reprieve.preemption.budgets import Joint
+from reprieve.preemption.criteria import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.eligibility import eligible, grace_of
-from reprieve.preemption.eligibility import tolerating as tolerating_rule
 from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.question import Question
-from reprieve.preemption.ranking import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.search import CLUSTER, measured
-from reprieve.preemption.toleration import protectors, tolerated_ends
-from reprieve.preemption.units import Unit, UnitKind, with_any
+from reprieve.preemption.units import Unit, UnitKind, pods_in, with_any
 from reprieve.scheduler.decision import (
-    MOST_LIMITED,
     MOST_PLANS,
+    MOST_PROTECTED,
     MOST_SPARED,
     MOST_UNITS,
     MOST_VICTIMS,
@@ -42,15 +40,15 @@ from reprieve.scheduler.decision import (
     Miss,
     Preemption,
     Spared,
-    Tolerating,
     Victim,
+    VictimsOnward,
     by_node,
     findings_of,
+    quality_of,
     short_text,
 )
-from reprieve.scheduler.limit_explanation import CODE as LIMIT_CODE
-from reprieve.scheduler.limit_explanation import held_by_limit, limited_of, limited_text
 from reprieve.scheduler.member_explanation import SparedMembers
+from reprieve.scheduler.protection_explanation import protected_beside, protected_by, protected_text, told_of
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -59,31 +57,72 @@ _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_POD
 # --- a plan --------------------------------------------------------------------------------------
 
 
-def preemption_of(plans: Sequence[Plan], question: Question, leaving: int, now: float) -> Preemption:
-    """What the first plan costs, and why not the others."""
+def preemption_of(
+    plans: Sequence[Plan], question: Question, leaving: int, now: float, in_flight: Collection[int] = ()
+) -> Preemption:
+    """What the first plan costs, and why not the others.
+
+    ``in_flight``: pods that are being evicted already, mostly for other plans. They are listed, for this plan
+    evicts them if the others fail, and cost nothing, for they are evicted without it.
+    """
     plan = plans[0]
+    more, shared = _without(plan, question, in_flight)
     quality = plan.quality
-    if quality is None and question.policy.measures_disturbance:
-        quality = measured(question, plan, now)
+    if quality is None or shared:
+        effort = quality.effort if quality is not None else 0
+        # Nothing disturbs less than a plan that evicts nothing more.
+        quality = replace(measured(question, more, now), proved=not more.victims, effort=effort)
     victims = _Victims(plan, question)
-    criteria = decided_by(plan, plans[1 : MOST_PLANS + 1], question.ranking)
+    criteria = [decided_by(plan.cost, other.cost) for other in plans[1 : MOST_PLANS + 1]]
+    protected = protected_beside(plan, question, now)
     return Preemption(
         domain=plan.domain,
         ceiling=plan.ceiling,
         victims=tuple(victims.listed()),
-        pods=pods_disturbed(plan),
-        spared=tuple(_spared(plan, question, victims)),
-        units_spared=len(plan.spared),
+        pods=pods_disturbed(plan.victims),
+        spared=tuple(_spared(plan, question, victims, protected.listed)),
+        units_spared=len(plan.spared) + protected.units,
+        pods_spared=pods_in(plan.spared) + protected.pods,
         exceeded=victims.exceeded,
         broken=plan.broken,
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
+        exhaustive=_has_one_place(plan, question),
         decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
-        giving_way=by_node(node for _, node in victim_nodes(plan, question.view)),
-        quality=quality,
-        onward=onward(question, plan) if quality is not None else None,
+        in_flight=shared,
+        victim_nodes=by_node(node for _, node in victim_nodes(plan, question.view)),
+        quality=quality_of(quality),
+        onward=_onward(question, more),
     )
+
+
+def _without(plan: Plan, question: Question, in_flight: Collection[int]) -> tuple[Plan, int]:
+    """What a plan evicts beside victims in flight; and how many of its pods are in flight."""
+    gone = frozenset(in_flight)
+    shared = sum(pod in gone for unit in plan.victims for pod in unit.pods)
+    if not shared:
+        return plan, 0
+    victims = tuple(unit for unit in plan.victims if not gone.issuperset(unit.pods))
+    broken = Joint(question.policy.accounts(question.view), ()).broken(victims)
+    return replace(plan, victims=victims, broken=broken), shared
+
+
+def _onward(question: Question, plan: Plan) -> VictimsOnward:
+    found = onward(question, plan)
+    return VictimsOnward(found.fit, found.preempt, found.nowhere)
+
+
+def _has_one_place(plan: Plan, question: Question) -> bool:
+    """Whether the demand can be on one node only, whatever is evicted: then no placement can be missed."""
+    if len(plan.pods) != len(question.demand.pods):
+        return False  # several searches made it
+    nodes = np.ones(len(question.view.nodes), np.bool_)
+    if question.demand.allowed is not None:
+        nodes &= question.demand.allowed
+    if len(question.demand.pods) == 1:
+        nodes &= question.found.curable()  # no eviction makes it feasible elsewhere
+    return int(nodes.sum()) == 1
 
 
 def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
@@ -95,9 +134,10 @@ def victim_nodes(plan: Plan, view: Snapshot) -> tuple[tuple[Target, str], ...]:
 def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
-    cost = pods_disturbed(plan), highest, plan.broken
+    cost = pods_disturbed(plan.victims), highest, plan.broken
     lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
-    return Loser(plan.domain, *cost, lost_by, units, plan.quality, len(plan.victims))
+    quality = quality_of(plan.quality) if plan.quality is not None else None
+    return Loser(plan.domain, *cost, lost_by, units, quality, len(plan.victims))
 
 
 class _Victims:
@@ -161,14 +201,18 @@ def _counted(view: Snapshot, profile: Profile) -> Mask:
     return np.array([not is_ignored(name, profile) for name in view.axis.names], np.bool_)
 
 
-def _spared(plan: Plan, question: Question, victims: _Victims) -> Iterator[Spared]:
+def _spared(
+    plan: Plan, question: Question, victims: _Victims, protected: Sequence[Spared]
+) -> Iterator[Spared]:
     """Units on the nodes that are used come first: the others were hardly at risk."""
     there = on_nodes(question.view, [node for _, node in plan.places])
     near = set(np.flatnonzero(there).tolist())
     units = [*with_any(plan.spared, there)[:MOST_SPARED]]
-    if len(units) < MOST_SPARED:
+    beside = protected[: MOST_SPARED - len(units)]
+    yield from beside
+    if len(units) + len(beside) < MOST_SPARED:
         others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
-        units += islice(others, MOST_SPARED - len(units))
+        units += islice(others, MOST_SPARED - len(units) - len(beside))
     charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
     members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in units:
@@ -213,8 +257,8 @@ def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Evict
             return _no_help(question, now)
         case Why.NOBODY_ELIGIBLE if question is not None:
             return Eviction(Because(refusal.why, _nothing_eligible(question)))
-        case Why.TOLERATED if question is not None:
-            return _tolerated(refusal, question, now)
+        case Why.PROTECTED if question is not None and refusal.held:
+            return _protected(refusal, question, now)
         case Why.BUDGETS if refusal.forbidden is not None and question is not None:
             plan = refusal.forbidden
             beyond = f"{plan.broken} beyond PodDisruptionBudgets, and respectBudgets is Always"
@@ -250,7 +294,7 @@ def _cost(plan: Plan, question: Question) -> str:
     in_topology = question.demand.topology_key and plan.domain not in question.view.nodes.rows
     where = f"in {question.demand.topology_key}={plan.domain}" if in_topology else f"on {plan.domain}"
     where = "in the cluster" if plan.domain == CLUSTER else where
-    return f"the best plan evicts {counted(pods_disturbed(plan), 'pod')} {where}"
+    return f"the best plan evicts {counted(pods_disturbed(plan.victims), 'pod')} {where}"
 
 
 _SENTENCES = {
@@ -260,73 +304,20 @@ _SENTENCES = {
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "no pod may be preempted",
     Why.NO_HELP: "no node would do even if all pods of lower priority were evicted",
-    Why.TOLERATED: "the pods that could make room tolerate preemption",
+    Why.PROTECTED: "the pods that could make room are protected",
     Why.BUDGETS: "PodDisruptionBudgets would be exceeded",
     Why.TOO_SLOW: "the pods that could make room may take longer to terminate than the demand can wait",
 }
 
 
-def _tolerated(refusal: NoPlan, question: Question, now: float) -> Eviction:
-    """The pods that are waited for; if there are none, those whose toleration never ends."""
-    limited = limited_of(_held_by_limit(refusal, question, now), question, now)
-    tolerating = tuple(_tolerating(refusal, question, now))
-    if refusal.retry_at is None:
-        pods = " and ".join(_pods_text(one) for one in tolerating)
-        verb = "tolerates" if sum(one.pods for one in tolerating) == 1 else "tolerate"
-        text = f"{pods} {verb} preemption by priority {question.demand.priority}"
-    else:
-        ending = [one for one in tolerating if one.first is not None]
-        limit = question.policy.eviction_limit
-        of_limit = [limited_text(limited, limit)] if limited and limit is not None else []
-        pods = " and ".join([*map(_pods_text, ending), *of_limit])
-        alone = sum(one.pods for one in ending) + sum(one.pods for one in limited) == 1
-        protected = "is protected until" if alone else "are protected, the first until"
-        text = f"{pods} {protected} {clock_time(refusal.retry_at, now)}"
-    code = refusal.why if tolerating or not limited else LIMIT_CODE
-    return Eviction(Because(code, text), tolerating=tolerating, limited=limited[:MOST_LIMITED])
-
-
-def _tolerated_ends(question: Question) -> Floats | None:
-    """[pod] When tolerations end, if they count."""
-    if tolerating_rule not in question.policy.rules:
-        return None
-    groups = question.policy.units(question.view).groups
-    return tolerated_ends(question.view, groups, question.demand.priority)
-
-
-def _held_by_limit(refusal: NoPlan, question: Question, now: float) -> Ints:
-    return held_by_limit(refusal, question, _tolerated_ends(question), now)
-
-
-def _pods_text(tolerating: Tolerating) -> str:
-    return f"{counted(tolerating.pods, 'pod')} of class {tolerating.priority_class}"
-
-
-def _tolerating(refusal: NoPlan, question: Question, now: float) -> Iterator[Tolerating]:
-    """By class; the one that ends first comes first. Other pods of their groups are not counted."""
-    found: dict[str, Tolerating] = {}
-    for pod, pods, first in _alike(refusal, question, now):
-        groups = question.policy.units(question.view).groups
-        protections = protectors(question.view, groups, pod, question.demand.priority)
-        name, _ = max(protections, key=lambda one: (one[1], one[0]))
-        known = found.get(name, Tolerating(name, 0, NEVER))
-        found[name] = Tolerating(name, known.pods + pods, min(first, known.first or NEVER))
-    for one in sorted(found.values(), key=lambda one: (one.first, one.priority_class)):
-        yield one if one.first != NEVER else replace(one, first=None)
-
-
-def _alike(refusal: NoPlan, question: Question, now: float) -> Iterator[tuple[int, int, float]]:
-    """Of pods that tolerate and have their class and group in common: one, how many, and the first end."""
-    view, ends = question.view, _tolerated_ends(question)
-    held = np.setdiff1d(np.array(refusal.held, np.int64), _held_by_limit(refusal, question, now))
-    if ends is None or not len(held):
-        return
-    held = held[ends[held] > now]
-    codes = view.pods.classes.codes[held] * len(view.pods.groups.things) + view.pods.groups.codes[held]
-    _, one, which, pods = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
-    first = np.full(len(one), NEVER)
-    np.minimum.at(first, which, ends[held])
-    yield from zip(held[one].tolist(), pods.tolist(), first.tolist(), strict=True)
+def _protected(refusal: NoPlan, question: Question, now: float) -> Eviction:
+    """The pods that are waited for; if there are none, those that are protected for good."""
+    policy, demand = question.policy, question.demand
+    verdict = eligible(policy.units(question.view), demand, policy.rules, now)
+    told = [*told_of(verdict, np.array(refusal.held, np.int64), now)]
+    text = protected_text(told, demand.priority, refusal.retry_at, now)
+    protected = tuple(protected_by(told[:MOST_PROTECTED]))
+    return Eviction(Because(protected[0].code if protected else refusal.why, text), protected=protected)
 
 
 def _no_help(question: Question, now: float) -> Eviction:
@@ -335,7 +326,7 @@ def _no_help(question: Question, now: float) -> Eviction:
     policy, demand = question.policy, question.demand
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
-    # Pods that tolerate have a lower priority, too, and evicting them would not help either.
+    # Pods that are protected have a lower priority, too, and evicting them would not help either.
     gone = units.pods_of(np.flatnonzero(verdict.allowed | verdict.held(now)))
     found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
     if not isinstance(found, Unplaceable):

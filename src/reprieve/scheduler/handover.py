@@ -21,7 +21,7 @@ from reprieve.scheduler.decision import Preemption
 from reprieve.scheduler.preemption_notes import (
     OURS,
     AnnouncedPreemptor,
-    Cost,
+    AnnouncedVictims,
     mark_text,
     preempted,
     preempted_without_plan,
@@ -370,6 +370,6 @@ def _reported_on_preemptor(handover: Handover) -> tuple[Effect, ...]:
     victims = [victim for victim in handover.victims if victim not in handover.gone]
     listed = handover.price.victims if handover.price is not None else ()
     priorities = {victim.pod: victim.priority for victim in listed}
-    cost = Cost(victims, dict(handover.victim_nodes), priorities, handover.excess)
+    cost = AnnouncedVictims(victims, dict(handover.victim_nodes), priorities, handover.excess)
     event = preempting(_preemptor(handover), cost)
     return (event,) if event is not None else ()

@@ -13,12 +13,15 @@ from reprieve.preemption.least_disturbance.remembered import Remembered
 from reprieve.scheduler.decision import Because, Preemption
 from reprieve.scheduler.demand_key import DemandKey
 
+_LONG = 1.0  # seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Improving:
     """A first plan that waits. ``found``: None until there is an answer."""
 
     id: str  # of the decision that asked
+    since: float
     until: float
     places: tuple[tuple[Target, str], ...]  # where room is reserved
     price: Preemption | None  # of the first plan; None if there is none
@@ -28,6 +31,14 @@ class Improving:
 
     def is_awaited(self, now: float) -> bool:
         return self.found is None and now < self.until
+
+    def is_long(self, now: float) -> bool:
+        """Whether it has taken long enough for people to wonder."""
+        return now >= self.since + _LONG
+
+    def next_moment(self, now: float) -> float:
+        """When it ends without an answer, or begins to be long."""
+        return self.until if self.is_long(now) else min(self.until, self.since + _LONG)
 
 
 class Improvements:
@@ -39,6 +50,10 @@ class Improvements:
 
     def of(self, key: DemandKey) -> Improving | None:
         return self._waiting.get(key)
+
+    def is_any_awaited(self, now: float) -> bool:
+        """Whether the solver is busy."""
+        return any(one.is_awaited(now) for one in self._waiting.values())
 
     def awaited(self) -> frozenset[str]:
         """The decisions whose requests are not answered yet."""
@@ -61,4 +76,6 @@ class Improvements:
     def shift(self, seconds: float) -> None:
         """The clock was put back."""
         for key, improving in self._waiting.items():
-            self._waiting[key] = replace(improving, until=improving.until + seconds)
+            self._waiting[key] = replace(
+                improving, since=improving.since + seconds, until=improving.until + seconds
+            )

@@ -7,10 +7,10 @@ the pod until a sweep clears it. When a plan is called off, and why, is for ``pl
 
 from collections.abc import Iterable
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.nominations import NominationReason
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reprieve.model.changes import Change
 from reprieve.model.disruption_costs import member_cost
 from reprieve.model.footprint import Footprint
 from reprieve.model.objects import (
@@ -25,7 +26,6 @@ from reprieve.model.resources import Amounts, Problems, node_capacity
 from reprieve.model.scheduled_times import run_started_at, scheduled_at
 from reprieve.model.shape import CompiledPod
 from reprieve.preemption.preemption_priority import ANNOTATION as PREEMPTION_PRIORITY_CLASS
-from reprieve.scheduler.queueing_hints import Change
 
 Changes = frozenset[Change]
 

@@ -7,6 +7,7 @@ may be the victim of two plans. So each answer is first matched with the plan th
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.objects import Pod
 from reprieve.scheduler import eviction_counting, group_marks, unit_driver
@@ -38,7 +39,6 @@ from reprieve.scheduler.nomination_withdrawal import (
     withdraw_nominations,
 )
 from reprieve.scheduler.plan_records import EndReason
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target
 

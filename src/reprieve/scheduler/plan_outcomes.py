@@ -74,7 +74,7 @@ def _growth_end(state: State, key: DemandKey, pod: Target) -> GrowthEnd:
 
 
 def _has(known: CompiledPod, wanted: Growth) -> bool:
-    return all(known.weight.held.get(name, 0) >= wants for name, _, wants in wanted.resources)
+    return all(known.weight.held.get(name, 0) >= one.wants for name, one in wanted.resources.items())
 
 
 def _shown(state: State, pod: Target) -> CompiledPod | None:

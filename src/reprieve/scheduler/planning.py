@@ -88,7 +88,7 @@ def _best_plans(
     if context.restrained is not None:
         return Weighed(refusal=NoPlan(Why.IN_VAIN, retry_at=context.restrained))
     view = paid_for(with_promises(emptied, context.promised), context.charged.tolist())
-    question = Question(demand, view, unplaced, context.profile, policy)
+    question = Question(demand, view, unplaced, policy, context.profile)
     find = counting_on(context.in_flight)
     if len(demand.pods) > 1:
         find = gangs.finding(find)
@@ -128,7 +128,7 @@ def _not_for_now(question: Question, now: float) -> NoPlan:
 
 def _excluded_by(question: Question, why: NoPlan, now: float) -> frozenset[Code]:
     """What excludes nodes once all pods are gone that may be evicted: a lack of room hides other reasons."""
-    if why.why not in (Why.NO_HELP, Why.TOLERATED):
+    if why.why not in (Why.NO_HELP, Why.PROTECTED):
         return NO_CODES
     units = question.policy.units(question.view)
     allowed = eligible(units, question.demand, question.policy.rules, now).allowed

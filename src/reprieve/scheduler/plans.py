@@ -17,7 +17,7 @@ from reprieve.model.effects import Effect, Target
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, Stage
 from reprieve.scheduler.ledger.index import Index
-from reprieve.scheduler.ledger.victims import Victims
+from reprieve.scheduler.ledger.victims import VictimLedger
 
 T = TypeVar("T", bound=Hashable)
 _NONE: frozenset[Target] = frozenset()
@@ -38,7 +38,7 @@ _NO_ENTRIES = _Entries()
 
 
 class Plans:
-    def __init__(self, victims: Victims) -> None:
+    def __init__(self, victims: VictimLedger) -> None:
         self._plans: dict[DemandKey, Handover] = {}
         self._committing: dict[DemandKey, Handover] = {}  # looked at after every event, so not searched for
         self._entries: dict[DemandKey, _Entries] = {}

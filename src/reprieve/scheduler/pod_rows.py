@@ -9,7 +9,7 @@ import numpy as np
 
 from reprieve.model.budget_selection import BudgetSelection, LabelSet
 from reprieve.model.columns import Ints, Mask, matrix
-from reprieve.model.disruption_costs import NO_COST, MemberCost, member_cost
+from reprieve.model.disruption_costs import CHECKPOINT, NO_COST, MemberCost, member_cost
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.matching_terms import MatchingTerms, keys_looked_at
 from reprieve.model.objects import Pod
@@ -46,6 +46,8 @@ class PodRows:
         self._start = np.zeros(0, np.float64)
         self._scheduled = np.zeros(0, np.float64)
         self._terminating = np.zeros(0, np.bool_)
+        self._bare = np.zeros(0, np.bool_)
+        self._publishing = np.zeros(0, np.bool_)
         self._static = np.zeros(0, np.bool_)
         self._classes: GrowingColumn[str] = GrowingColumn("")
         self._groups: GrowingColumn[GroupKey | None] = GrowingColumn(None)
@@ -137,6 +139,8 @@ class PodRows:
         self._start = grown(self._start, size)
         self._scheduled = grown(self._scheduled, size)
         self._terminating = grown(self._terminating, size)
+        self._bare = grown(self._bare, size)
+        self._publishing = grown(self._publishing, size)
         self._static = grown(self._static, size)
 
     def unwritten(self) -> int:
@@ -162,6 +166,7 @@ class PodRows:
         self._start[rows] = [*map(start_of, pods)]
         self._scheduled[rows] = [*map(scheduled_at, pods)]
         self._terminating[rows] = [pod.metadata.deletion_timestamp is not None for pod in pods]
+        self._publishing[rows] = [CHECKPOINT in pod.metadata.annotations for pod in pods]
         self._static[rows] = [is_static(pod.metadata) for pod in pods]
         self._classes.set(rows, [pod.spec.priority_class_name for pod in pods])
         self._groups.set(rows, [*map(group_key, pods)])
@@ -174,6 +179,7 @@ class PodRows:
         self._namespaces.set(rows, [shape.namespace for shape in shapes])
         self._labels.set(rows, [(shape.namespace, shape.labels) for shape in shapes])
         self._shapes.set(rows, shapes)
+        self._bare[rows] = [not shape.owner_uid for shape in shapes]
         self._ports.set(rows, [shape.ports for shape in shapes])
         self._affinity.set(rows, [shape.affinity for shape in shapes])
         self._anti_affinity.set(rows, [shape.anti_affinity for shape in shapes])
@@ -219,6 +225,8 @@ class PodRows:
             start=published(self._start, size),
             scheduled=published(self._scheduled, size),
             terminating=published(self._terminating, size),
+            bare=published(self._bare, size),
+            publishing=published(self._publishing, size),
             static=published(self._static, size),
             classes=self._classes.view(size),
             groups=self._groups.view(size),

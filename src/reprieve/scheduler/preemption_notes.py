@@ -89,7 +89,7 @@ def _event(victim: Target, decision: str, note: str, related: Target | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class AnnouncedVictims:
     """``victims``: the most important first. ``priorities``: of those of them that are listed.
 
     ``excess``: budgets as `NAMESPACE/NAME`, and by how many pods each is exceeded.
@@ -101,7 +101,7 @@ class Cost:
     excess: Sequence[tuple[str, int]]
 
 
-def preempting(preemptor: AnnouncedPreemptor, cost: Cost) -> Announce | None:
+def preempting(preemptor: AnnouncedPreemptor, cost: AnnouncedVictims) -> Announce | None:
     """None if there is no victim."""
     where = preempting_text(by_node(cost.nodes[victim] for victim in cost.victims if victim in cost.nodes))
     if not where:
@@ -112,7 +112,7 @@ def preempting(preemptor: AnnouncedPreemptor, cost: Cost) -> Announce | None:
     return Announce(preemptor.target, Tone.NORMAL, "Preempting", "Preempting", note)
 
 
-def _victims(namespace: str, cost: Cost) -> str:
+def _victims(namespace: str, cost: AnnouncedVictims) -> str:
     own = [victim.name for victim in cost.victims if victim.namespace == namespace]
     others = [victim for victim in cost.victims if victim.namespace != namespace]
     parts = [_few(own)] if own else []

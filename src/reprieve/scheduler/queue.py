@@ -10,9 +10,10 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import TypeVar
 
+from reprieve.model.changes import Change
 from reprieve.scheduler.change_counts import ChangeCounts, Happened, Moment
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL, Change
+from reprieve.scheduler.queueing_hints import AT_ONCE, LOCAL
 from reprieve.supervision.quarantine import pause_after
 
 NO_CHANGES: frozenset[Change] = frozenset()

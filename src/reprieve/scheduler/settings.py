@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from reprieve.model.groups import Groups
 from reprieve.model.objects import Pod
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.demand_key import DemandKey, with_its_tree
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES, GroupRules
 from reprieve.scheduler.gang_strategy import MIN_COUNT, GangStrategy

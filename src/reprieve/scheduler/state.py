@@ -8,9 +8,11 @@ orders demands, and plans are being carried out. What follows from events is dec
 from collections.abc import Iterable, Iterator
 from math import inf
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.objects import Node, Pod, PodGroup
+from reprieve.preemption.criteria import LOST_WORK
 from reprieve.preemption.policy import Resizes
 from reprieve.preemption.toleration import toleration_of
 from reprieve.scheduler.checkpoint_reports import CheckpointReports
@@ -37,7 +39,6 @@ from reprieve.scheduler.plan_log import PlanLog
 from reprieve.scheduler.plans import Plans
 from reprieve.scheduler.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue import Queue
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.recent_evictions import RecentEvictions
 from reprieve.scheduler.refused_reports import RefusedReports
 from reprieve.scheduler.resend_backoff import ResendBackoff
@@ -69,7 +70,7 @@ class State:
         self.gang_growth = GangGrowth(settings.resize_window)
         self.refused_reports = RefusedReports()
         self.checkpoint_reports = CheckpointReports(
-            active=any(policy.counts_lost_work for policy in settings.policies.values())
+            active=any(LOST_WORK in policy.disturbance for policy in settings.policies.values())
         )
         self.victim_reports = VictimAnnotationReports(settings.policies.values(), settings.profiles)
         self.tombstones = Tombstones()
@@ -285,6 +286,11 @@ class State:
     def report_groups(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
         for group in requester.tree.leaves():
             yield from self.reporter.group_waits(group, text)
+
+    def report_improving(self, requester: WaitingGroup, text: str) -> Iterator[Effect]:
+        """Whatever becomes of the plan is reported in its place, also by a scheduler that takes over."""
+        for group in requester.tree.leaves():
+            yield from self.reporter.group_waits(group, text, "ImprovingPlan")
 
     def unreported(self, effect: Effect, now: float) -> None:
         """A write failed, or its outcome is unknown: what it said counts as not said."""

@@ -85,11 +85,11 @@ class StatusReporter:
         if self._is_news(pod, text):
             yield Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE])
 
-    def group_waits(self, group: PodGroup, text: str) -> Iterator[Effect]:
+    def group_waits(self, group: PodGroup, text: str, reason: str = "Unschedulable") -> Iterator[Effect]:
         """A group that was scheduled once stays so, whatever becomes of pods that join later."""
         target = group_target(group)
         if not self.is_scheduled(group) and self._is_news(target, text):
-            yield SetCondition(target, _SCHEDULED, "False", "Unschedulable", text[:_LONGEST_NOTE])
+            yield SetCondition(target, _SCHEDULED, "False", reason, text[:_LONGEST_NOTE])
 
     def group_is_flawed(self, group: PodGroup, reason: str, text: str) -> Iterator[Effect]:
         """The groups around it are not as they must be."""

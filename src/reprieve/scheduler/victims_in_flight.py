@@ -20,7 +20,7 @@ from reprieve.preemption.eligibility import Verdict, eligible
 from reprieve.preemption.least_disturbance.deferral import not_at_all
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.pod_by_pod import FindCandidates
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question
 from reprieve.preemption.reprieve import pods_that_matter
 from reprieve.preemption.search import candidates
@@ -63,9 +63,9 @@ def _is_apart(question: Question, plan: Plan, gone: Ints) -> bool:
     demand, view, rows = question.demand, question.view, _rows_of(plan)
     if len(view.nodes) <= question.shortcuts.nodes:
         return False
-    if len(demand.pods) > 1 or question.is_for_group or question.disturbs_least:
+    if len(demand.pods) > 1 or question.is_for_group:
         return False
-    if plan.ceiling is None and question.policy.search is not SearchMode.UPSTREAM:
+    if plan.ceiling is None and question.policy.search.has_ceiling:
         return False
     node = plan.placement.nodes[0]
     if (

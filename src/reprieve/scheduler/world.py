@@ -12,6 +12,7 @@ from itertools import compress
 import numpy as np
 
 from reprieve.model.budgets import Budget, budgets_table
+from reprieve.model.changes import Change
 from reprieve.model.columns import Ints
 from reprieve.model.effects import Target
 from reprieve.model.groups import GROUP_KINDS, GroupKey, group_key
@@ -56,7 +57,6 @@ from reprieve.scheduler.object_changes import (
     says_the_same,
 )
 from reprieve.scheduler.pod_rows import PodKey, PodRows
-from reprieve.scheduler.queueing_hints import Change
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.volumes import StorageMirror
 

@@ -6,7 +6,6 @@ import pytest
 
 from reprieve.assembly.scheduler_settings import policy_of, settings_of
 from reprieve.config import Configuration, parse_feature_gates
-from reprieve.config.keys.reprieve_args import DISTURBANCE, RANKING
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
@@ -16,10 +15,10 @@ from reprieve.model.objects import (
     PodGroupSpec,
     PriorityClass,
 )
+from reprieve.preemption import searches
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
-from reprieve.preemption.least_disturbance.costs import DEFAULT_ORDER
-from reprieve.preemption.policy import BudgetCounting, SearchMode
-from reprieve.preemption.ranking import CRITERIA
+from reprieve.preemption.policy import BudgetCounting
+from reprieve.preemption.searches import PRIORITY_CEILING
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision, Outcome
@@ -221,10 +220,8 @@ def test_a_profile_without_preemption_evicts_nothing() -> None:
 
 def test_nothing_configured_is_the_default_policy() -> None:
     settings, plain = settings_of(configured()), Settings()
-    assert (
-        replace(settings.policies["reprieve"], units=plain.policies["reprieve"].units)
-        == plain.policies["reprieve"]
-    )
+    usual = plain.policies["reprieve"]
+    assert replace(settings.policies["reprieve"], units=usual.units, patience=usual.patience) == usual
     assert (settings.demand_of_pod, settings.gangs) == (with_its_group, plain.gangs)
     trees = parse_feature_gates(f"{TOPOLOGY}=true,CompositePodGroup=true")
     assert settings_of(configured(), trees).demand_of_pod is plain.demand_of_pod
@@ -233,16 +230,16 @@ def test_nothing_configured_is_the_default_policy() -> None:
 
 def test_the_preset_is_what_kube_scheduler_does() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream"))
-    assert (policy.search, policy.budgets) == (SearchMode.UPSTREAM, BudgetCounting.UPSTREAM)
+    assert (policy.search, policy.budgets) == (searches.UPSTREAM, BudgetCounting.UPSTREAM)
     assert policy.accounts is accounts_as_upstream
     assert settings_of(configured(policy="Upstream")).gangs is ALL_MEMBERS
 
 
 def test_what_is_written_wins_over_the_preset() -> None:
     policy = policy_of(with_args("Reprieve", policy="Upstream", search="PriorityCeiling", budgets="Joint"))
-    assert (policy.search, policy.budgets) == (SearchMode.PRIORITY_CEILING, BudgetCounting.JOINT)
+    assert (policy.search, policy.budgets) == (PRIORITY_CEILING, BudgetCounting.JOINT)
     assert policy.accounts is accounts_as_upstream
-    assert policy_of(with_args("Reprieve", budgets="Upstream")).accounts is accounts
+    assert policy_of(with_args("Reprieve", search="PriorityCeiling", budgets="Upstream")).accounts is accounts
 
 
 def test_an_empty_selector_means_none_upstream() -> None:
@@ -295,16 +292,12 @@ def test_the_order_of_the_criteria_is_that_of_the_plans() -> None:
         a_pod("new", cpu="4", priority=9),
     )
     assert taken(*world) == ["cheap-0", "cheap-1"]
-    assert taken(*world, ranking=["Pods", "HighestPriority"]) == ["dear"]
-    (decision,) = decided(*world, ranking=["Pods", "HighestPriority"])
+    assert taken(*world, search="PriorityCeiling", disturbance=["Pods", "HighestPriority"]) == ["dear"]
+    (decision,) = decided(*world, search="PriorityCeiling", disturbance=["Pods", "HighestPriority"])
     assert decision.preemption is not None
     assert [loser.lost_by.code for loser in decision.preemption.losers] == ["FewestPods"]
     assert decision.preemption.decided_by is not None
     assert decision.preemption.decided_by.code == "FewestPods"
-
-
-def test_every_criterion_that_plans_can_be_ranked_by_exists() -> None:
-    assert set(RANKING) == set(CRITERIA)
 
 
 def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
@@ -317,13 +310,10 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
     )
-    assert taken(*world, search="LeastDisturbance") == ["cheap-0", "cheap-1"]
+    assert taken(*world) == ["cheap-0", "cheap-1"]
     order = ["Pods", "HighestPriority"]
-    assert taken(*world, search="LeastDisturbance", disturbance=order) == ["dear"]
-    stage = played(*world, search="LeastDisturbance", disturbance=order)
-    stage.improve()
-    improving, decision = stage.decisions
-    assert (improving.outcome, decision.outcome) == (Outcome.IMPROVING, Outcome.PREEMPTS)
+    assert taken(*world, disturbance=order) == ["dear"]
+    (decision,) = decided(*world, disturbance=order)
     assert decision.preemption is not None and decision.preemption.quality is not None
     assert dict(decision.preemption.quality.cost) == {"Pods": 1, "HighestPriority": 5}
     assert decision.preemption.quality.proved
@@ -332,18 +322,17 @@ def test_the_order_of_disturbance_is_that_of_the_plans_of_groups() -> None:
 def test_only_the_search_that_improves_plans_has_patience() -> None:
     configured = {"search": "LeastDisturbance", "planningPatience": "3s"}
     assert policy_of(with_args("Reprieve", **configured)).patience == 3.0
-    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 6.0
-    assert policy_of(with_args("Reprieve")).patience is None
+    assert policy_of(with_args("Reprieve", search="LeastDisturbance")).patience == 1.0
+    assert policy_of(with_args("Reprieve", search="PriorityCeiling")).patience is None
 
 
-def test_single_pods_are_searched_for_as_ever() -> None:
+@pytest.mark.parametrize(("search", "proved"), [("LeastDisturbance", True), ("PriorityCeiling", False)])
+def test_what_the_plan_of_a_single_pod_costs_is_known_and_may_be_proved(search: str, proved: bool) -> None:
     world: World = (a_node("n0"), a_pod("old", cpu="4", on="n0"), a_pod("new", cpu="4", priority=9))
-    (decision,) = decided(*world, search="LeastDisturbance")
-    assert decision.preemption is not None and decision.preemption.quality is None
-
-
-def test_every_criterion_of_disturbance_exists() -> None:
-    assert list(map(str, DISTURBANCE)) == list(map(str, DEFAULT_ORDER))
+    (decision,) = decided(*world, search=search)
+    assert decision.preemption is not None and decision.preemption.quality is not None
+    assert decision.preemption.quality.cost["PodsStopped"] == 1
+    assert decision.preemption.quality.proved is proved
 
 
 @pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])

@@ -64,7 +64,10 @@ def test_what_a_demand_of_some_shape_would_take() -> None:
     told = "would run on gpu-0 and preempt 1 of 5 pods (team-b/sweep-1)."
     assert f"A pod of this shape and priority 1000 {told}" in rows(asked(*flags))
     demand = json.loads(asked(*flags, "-o", "json").stdout)["demand"]
-    assert (demand["outcome"], [v["name"] for v in demand["victims"]]) == ("Preempts", ["sweep-1"])
+    assert (demand["outcome"], [v["pod"]["name"] for v in demand["preemption"]["victims"]]) == (
+        "Preempts",
+        ["sweep-1"],
+    )
 
 
 def test_victims_that_the_filter_hides_are_counted_only() -> None:

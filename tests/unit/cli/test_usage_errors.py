@@ -24,7 +24,7 @@ def said(*arguments: str) -> str:
         (
             "demo --scene gng",
             "--scene: expected one of placement, workloads, gang, groups, trees, budgets, toleration, "
-            'handover, resize, got "gng" (did you mean "gang"?)',
+            'handover, crowd, resize, got "gng" (did you mean "gang"?)',
         ),
         ("demo --sped 1", '--sped: no such option (did you mean "--speed"?)'),
         ("demo --speed x", '--speed: expected a number, got "x"'),
@@ -50,8 +50,10 @@ def test_an_error_says_where_and_what_was_expected(arguments: str, sentence: str
         (["--disturbance", "pods"], '--disturbance: no criterion is called "pods"'),
         (["--disturbance", "Pods,Pods"], "--disturbance: Pods is listed twice"),
         (["--disturbance", ""], '--disturbance: no criterion is called ""'),
-        (["--disturbance", "Pods", "--search", "Upstream"], "--disturbance: has no effect unless search"),
-        (["--disturbance", "Pods", "--budgets", "Upstream"], "--budgets: expected Joint"),
+        (
+            ["--search", "LeastDisturbance", "--budgets", "Upstream"],
+            "--budgets: search: LeastDisturbance counts the evictions of a plan together",
+        ),
     ],
 )
 def test_a_flag_that_overrides_the_configuration_is_named(

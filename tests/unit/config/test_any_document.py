@@ -7,15 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.config import InvalidConfigurationError, parse_configuration, parse_feature_gates
+from reprieve.config.keys.criteria import CriterionName
+from reprieve.config.keys.former_args import FORMER_DEFAULTS
 from reprieve.config.keys.global_settings import ClientConnection, Document, LeaderElection
-from reprieve.config.keys.reprieve_args import CriterionName
 from reprieve.config.plugins import PLUGINS, Plugins
 from reprieve.config.profiles import ARGS, ProfileDocument
 
 ARGUMENTS = [field.type for field in ARGS.values()]
 RECORDS = [Document, ClientConnection, LeaderElection, ProfileDocument, Plugins, *ARGUMENTS]
 KEYS = sorted({field.encode_name for kind in RECORDS for field in msgspec.structs.fields(kind)})
-WORDS = [*KEYS, *PLUGINS, *ARGS, *CriterionName, "enabled", "disabled", "name", "args", "weight", "*", "15s"]
+WORDS = [
+    *KEYS,
+    *PLUGINS,
+    *ARGS,
+    *CriterionName,
+    *FORMER_DEFAULTS,
+    "enabled",
+    "disabled",
+    "name",
+    "args",
+    "weight",
+    "*",
+    "15s",
+]
 
 scalars = st.one_of(
     st.none(),

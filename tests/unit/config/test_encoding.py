@@ -5,6 +5,7 @@ import yaml
 
 from reprieve.config import default_configuration, parse_configuration
 from reprieve.config.encoding import as_document
+from reprieve.config.keys.reprieve_args import DEFAULT_SEARCH
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -14,7 +15,9 @@ DOCUMENTS = [
     {**HEAD, "profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]},
     {
         **HEAD,
-        "profiles": [{"pluginConfig": [{"name": "Reprieve", "args": {"ranking": ["Pods", "LatestStart"]}}]}],
+        "profiles": [
+            {"pluginConfig": [{"name": "Reprieve", "args": {"disturbance": ["Pods", "LatestStart"]}}]}
+        ],
     },
     {
         **HEAD,
@@ -60,6 +63,7 @@ def test_the_defaults_are_all_there() -> None:
     assert document["leaderElection"]["leaseDuration"] == "15s"
     (profile,) = document["profiles"]
     args = {entry["name"]: entry["args"] for entry in profile["pluginConfig"]}
-    assert args["Reprieve"]["search"] == "PriorityCeiling"
-    assert args["Reprieve"]["ranking"][:2] == ["BudgetsBroken", "HighestPriority"]
+    assert args["Reprieve"]["search"] == DEFAULT_SEARCH
+    assert {"ranking", "leastDisturbanceFor"}.isdisjoint(args["Reprieve"])
+    assert args["Reprieve"]["disturbance"][:2] == ["BudgetsBroken", "HighestPriority"]
     assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "LeastAllocated"

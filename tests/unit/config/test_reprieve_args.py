@@ -3,8 +3,9 @@
 import pytest
 
 from reprieve.config.decoding import Seconds
+from reprieve.config.keys.criteria import DISTURBANCE, UPSTREAM_DISTURBANCE
 from reprieve.config.keys.reprieve_args import (
-    RANKING,
+    DEFAULT_SEARCH,
     Budgets,
     BudgetSelectors,
     Divergence,
@@ -22,7 +23,7 @@ from tests.unit.config import complaints, with_args
 def test_without_a_word_the_choices_are_reprieves_own() -> None:
     args = with_args("Reprieve").args.reprieve
     assert args == ReprieveArgs()
-    assert args.search is SearchAlgorithm.PRIORITY_CEILING
+    assert args.search is DEFAULT_SEARCH
     assert args.budget_selectors is BudgetSelectors.POLICY_V1
 
 
@@ -35,6 +36,7 @@ def test_one_word_chooses_what_kube_scheduler_does() -> None:
     assert args.resize_accounting is ResizeAccounting.UPSTREAM
     assert args.divergence is Divergence.REJECT
     assert args.budget_selectors is BudgetSelectors.UPSTREAM
+    assert args.disturbance == UPSTREAM_DISTURBANCE
     assert args.planning_effort == 0
 
 
@@ -44,26 +46,34 @@ def test_a_written_key_wins_over_the_preset_and_a_null_does_not() -> None:
     assert args.search is SearchAlgorithm.UPSTREAM
 
 
-@pytest.mark.parametrize("order", [("Pods",), RANKING[::-1], RANKING[:-1]])
+@pytest.mark.parametrize("order", [("Pods",), UPSTREAM_DISTURBANCE[::-1], DISTURBANCE])
 def test_the_preset_fixes_the_order_of_the_criteria(order: tuple[str, ...]) -> None:
-    assert complaints(lambda: with_args("Reprieve", policy="Upstream", ranking=[*order])) == [
-        "profiles[0].pluginConfig[0].args.ranking: "
-        "policy: Upstream fixes the order of the criteria: remove the key"
+    assert complaints(lambda: with_args("Reprieve", policy="Upstream", disturbance=[*order])) == [
+        "profiles[0].pluginConfig[0].args.disturbance: "
+        "policy: Upstream fixes the criteria and their order: remove the key"
     ]
 
 
 def test_the_order_that_the_preset_fixes_may_be_written() -> None:
-    args = with_args("Reprieve", policy="Upstream", ranking=[*RANKING]).args.reprieve
+    args = with_args("Reprieve", policy="Upstream", disturbance=[*UPSTREAM_DISTURBANCE]).args.reprieve
     assert args == with_args("Reprieve", policy="Upstream").args.reprieve
 
 
 def test_mistakes_in_a_list_hide_no_others() -> None:
     path = "profiles[0].pluginConfig[0].args"
-    assert complaints(lambda: with_args("Reprieve", ranking=["Name", "Pod"], serach="Upstream")) == [
-        f"{path}.ranking[0]: the name always decides last and is not listed: remove it",
-        f'{path}.ranking[1]: no criterion is called "Pod" (did you mean "Pods"?)',
+    assert complaints(lambda: with_args("Reprieve", disturbance=["Name", "Pod"], serach="Upstream")) == [
+        f"{path}.disturbance[0]: the name always decides last and is not listed: remove it",
+        f'{path}.disturbance[1]: no criterion is called "Pod" (did you mean "Pods"?)',
         f'{path}.serach: unknown field (did you mean "search"?)',
     ]
+
+
+@pytest.mark.parametrize("search", ["PriorityCeiling", "Upstream", "LeastDisturbance"])
+def test_every_search_reads_the_same_list(search: str) -> None:
+    order = ["LongestGrace", "Pods", "LatestStart"]
+    args = with_args("Reprieve", search=search, disturbance=order, lostWorkCap="30m").args.reprieve
+    assert [*map(str, args.disturbance)] == order
+    assert args.lost_work_cap == Seconds(1800)
 
 
 def test_every_key_is_read() -> None:
@@ -73,8 +83,6 @@ def test_every_key_is_read() -> None:
         kind="ReprieveArgs",
         respectBudgets="Always",
         placementsTried=5,
-        leastDisturbanceFor="All",
-        ranking=["Pods", "BudgetsBroken"],
         search="LeastDisturbance",
         disturbance=["BudgetsBroken", "Cascade", "LostWork"],
         planningEffort=50,
@@ -84,8 +92,6 @@ def test_every_key_is_read() -> None:
         preemptionPriorityClasses=[{"class": "steady", "namespaces": ["train", "serve"]}],
     ).args.reprieve
     assert (args.respect_budgets, args.placements_tried) == ("Always", 5)
-    assert args.least_disturbance_for == "All"
-    assert args.ranking == ("Pods", "BudgetsBroken")
     assert args.search == "LeastDisturbance"
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
     assert (args.planning_effort, args.planning_patience, args.stuck_victim_seconds) == (50, 1.5, 60)
@@ -170,25 +176,26 @@ def test_a_limit_wins_over_the_preset_as_every_key_does() -> None:
     assert with_args("Reprieve", policy="Upstream", evictionLimit=limit).args.reprieve.eviction_limit
 
 
+@pytest.mark.parametrize("search", ["PriorityCeiling", "Upstream"])
+def test_only_the_search_that_improves_plans_has_patience(search: str) -> None:
+    path = "profiles[0].pluginConfig[0].args"
+    assert complaints(lambda: with_args("Reprieve", search=search, planningPatience="30s")) == [
+        f"{path}.planningPatience: has no effect unless search is LeastDisturbance"
+    ]
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "text"),
+    "args",
     [
-        ("leastDisturbanceFor", "All", "has no effect unless search is LeastDisturbance"),
-        ("disturbance", ["Cascade"], "has no effect unless search is LeastDisturbance"),
-        ("lostWorkCap", "30m", "has no effect unless search is LeastDisturbance"),
-        ("planningPatience", "30s", "has no effect unless search is LeastDisturbance"),
+        {"budgets": "Upstream", "search": "LeastDisturbance"},
+        {"policy": "Upstream", "search": "LeastDisturbance"},
     ],
 )
-def test_a_key_without_a_meaning_accepts_only_its_default(key: str, value: object, text: str) -> None:
-    path = "profiles[0].pluginConfig[0].args"
-    assert complaints(lambda: with_args("Reprieve", **{key: value})) == [f"{path}.{key}: {text}"]
-
-
-def test_the_least_disturbance_counts_budgets_jointly() -> None:
-    args = {"search": "LeastDisturbance", "budgets": "Upstream"}
+def test_the_least_disturbance_counts_budgets_jointly(args: dict[str, str]) -> None:
     path = "profiles[0].pluginConfig[0].args"
     assert complaints(lambda: with_args("Reprieve", **args)) == [
-        f"{path}.budgets: expected Joint: search: LeastDisturbance counts the evictions of a plan together"
+        f"{path}.budgets: search: LeastDisturbance counts the evictions of a plan together: "
+        "write budgets: Joint, or search: PriorityCeiling"
     ]
 
 
@@ -239,45 +246,16 @@ def test_keys_without_a_meaning_hide_no_other_errors() -> None:
             '.disturbance[1]: no criterion is called "Cascades" (did you mean "Cascade"?)',
         ),
         ("disturbance", ["Cascade", "Cascade"], ".disturbance[1]: Cascade is listed twice"),
-        ("ranking", "Pods", '.ranking: expected a list, got "Pods"'),
-        (
-            "ranking",
-            ["Pods", "HighestPrio"],
-            '.ranking[1]: no criterion is called "HighestPrio" (did you mean "HighestPriority"?)',
-        ),
-        (
-            "ranking",
-            ["Luck"],
-            '.ranking[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
-            "GangsBroken, DisruptionCost, PrioritySum, Pods, DeletionCost, LatestStart",
-        ),
-        ("ranking", ["Pods", "LatestStart", "Pods"], ".ranking[2]: Pods is listed twice"),
-        (
-            "ranking",
-            ["Pods", "LostWork"],
-            ".ranking[1]: LostWork belongs to disturbance: expected one of BudgetsBroken, HighestPriority, "
-            "GangsBroken, DisruptionCost, PrioritySum, Pods, DeletionCost, LatestStart",
-        ),
         (
             "disturbance",
-            ["LatestStart"],
-            ".disturbance[0]: LatestStart belongs to ranking: expected one of BudgetsBroken, "
-            "HighestPriority, DisruptionCost, PodsStopped, WorkloadsEnded, Cascade, LostWork, Pods",
+            ["Luck"],
+            '.disturbance[0]: no criterion is called "Luck": expected one of BudgetsBroken, HighestPriority, '
+            "PodsStopped, WorkloadsEnded, PrioritySum, Cascade, LostWork, LatestStart, Pods, LongestGrace",
         ),
         (
             "disturbance",
             [],
             ".disturbance: expected at least one criterion; without the key, the default order applies",
-        ),
-        (
-            "ranking",
-            ["Pods", "Name"],
-            ".ranking[1]: the name always decides last and is not listed: remove it",
-        ),
-        (
-            "ranking",
-            [],
-            ".ranking: expected at least one criterion; without the key, the default order applies",
         ),
         ("kind", "OtherArgs", '.kind: expected "ReprieveArgs", got "OtherArgs"'),
         ("apiVersion", "v1", '.apiVersion: expected "reprieve.dev/v1alpha1", got "v1"'),

@@ -24,7 +24,7 @@ def ask(folder: Path, cluster: Iterable[Any], new: Iterable[Any] = (), *args: st
 def reports(result: Result) -> list[Any]:
     """The reports of a command that was asked for JSON."""
     found = json.loads(result.stdout)
-    assert found["apiVersion"] == "reprieve.dev/v1alpha1"
+    assert found["apiVersion"] == "reprieve.dev/v1alpha2"
     if found["kind"] == "WhatIfReportList":
         return list(found["items"])
     assert found["kind"] == "WhatIfReport"
@@ -36,6 +36,15 @@ def report(folder: Path, cluster: Iterable[Any], new: Iterable[Any] = (), *args:
     assert result.exit_code in (0, 10, 11, 20), result.output
     (found,) = reports(result)
     return found
+
+
+def placed(found: Any) -> dict[str, str]:
+    """By pod, its node."""
+    return {f"{one['pod']['namespace']}/{one['pod']['name']}": one["node"] for one in found["placements"]}
+
+
+def victims_in(found: Any) -> list[str]:
+    return [victim["pod"]["name"] for victim in (found["preemption"] or {"victims": []})["victims"]]
 
 
 def refusal(folder: Path, cluster: Iterable[Any], new: Iterable[Any] = (), *args: str) -> str:

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reprieve.assembly.inquiries import PolicyChoice, inquiry_settings
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects

@@ -11,10 +11,10 @@ from reprieve.inquiry.exposure import ExposedPod, ExposureReport, PodFilter, Pre
 from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
-from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.exposure import Protection
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import RULES, Policy
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.report import texts
@@ -54,7 +54,7 @@ def a_view(**more: PodLine) -> Snapshot:
     return build(map(decoded, world_objects(world, world.groups))).snapshot
 
 
-def a_report(policy: Policy | None = Policy(), **asked: Any) -> ExposureReport:  # noqa: B008  frozen
+def a_report(policy: Policy | None = REPRIEVE, **asked: Any) -> ExposureReport:
     return exposure_report(a_view(), policy, NOW, **asked)
 
 
@@ -96,7 +96,7 @@ def test_what_uses_a_class_is_counted() -> None:
 
 def test_a_class_that_only_pods_name_is_not_forgotten() -> None:
     view = a_view(relic=PodLine(on="n1", class_name="deleted", priority=700))
-    found = class_of(exposure_report(view, Policy(), NOW), "deleted")
+    found = class_of(exposure_report(view, REPRIEVE, NOW), "deleted")
     assert (found.value, found.exists, found.now) == (700, False, 6)
 
 
@@ -112,7 +112,7 @@ def test_static_and_terminating_pods_are_counted_apart() -> None:
 
 
 def test_a_budget_that_must_be_kept_holds_every_priority_off() -> None:
-    web = pods_of(a_report(replace(Policy(), breaks_no_budget=True)))["web"]
+    web = pods_of(a_report(replace(REPRIEVE, breaks_no_budget=True)))["web"]
     assert (web.lowest, web.preemptors, web.held_by_budget) == (None, (), True)
 
 
@@ -187,10 +187,11 @@ def test_the_json_of_a_pod() -> None:
         "preemptableBy": ["urgent"],
         "protections": [
             {
+                "code": "Toleration",
+                "by": ["batch-10min"],
+                "reason": "priority class batch-10min tolerates preemption",
                 "minimumPriority": 1000,
                 "until": "2026-01-02T00:12:00.000Z",
-                "priorityClasses": ["batch-10min"],
-                "evictionLimitOf": None,
             }
         ],
         "budgets": [],
@@ -202,7 +203,7 @@ def test_the_json_of_a_pod() -> None:
 
 # --- the eviction limit --------------------------------------------------------------------------
 
-LIMITED = Policy(rules=(*RULES, WithinLimit(EvictionLimit(2, 600.0, 900))))
+LIMITED = replace(REPRIEVE, rules=(*RULES, WithinLimit(EvictionLimit(2, 600.0, 900))))
 
 
 def limited_report() -> ExposureReport:
@@ -214,7 +215,9 @@ def limited_report() -> ExposureReport:
 
 def test_a_workload_that_was_evicted_too_often_is_protected() -> None:
     found = pods_of(limited_report())
-    assert found["job-a"].protections == (Protection(900, moment(11), (), "Job/default/job"),)
+    assert [(one.from_priority, one.until, one.by) for one in found["job-a"].protections] == [
+        (900, moment(11), ("Job/default/job",))
+    ]
     assert [(level.since, level.priority) for level in found["job-a"].levels] == [
         (NOW, 900),
         (moment(11), 11),
@@ -230,9 +233,10 @@ def test_tables_and_json_name_the_limit() -> None:
     (pod,) = (pod for pod in exposure_json(report)["pods"] if pod["name"] == "job-a")
     assert pod["protections"] == [
         {
+            "code": "EvictionLimit",
+            "by": ["Job/default/job"],
+            "reason": "its workload, Job default/job, was evicted 2 times within 10 min",
             "minimumPriority": 900,
             "until": "2026-01-02T00:11:00.000Z",
-            "priorityClasses": [],
-            "evictionLimitOf": "Job/default/job",
         }
     ]

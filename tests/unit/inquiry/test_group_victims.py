@@ -18,8 +18,8 @@ from reprieve.inquiry.why import Evidence, WhyReport
 from reprieve.inquiry.why_answers import why_object
 from reprieve.model.disruption_costs import DISRUPTION_COST
 from reprieve.preemption.preemption_priority import ANNOTATION
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
+from reprieve.scheduler.decision_document import decision_of, document_of
 from tests.scenarios.making import world_objects
 from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
 from tests.unit.inquiry.asking_why import NOW, cluster_of
@@ -29,14 +29,15 @@ STEADY: dict[str, object] = {"class": "steady", "namespaces": ["default"]}
 TRAIN = GroupLine(priority=5, annotations={ANNOTATION: "steady"})
 
 
-def a_world(priority: int, group: GroupLine = TRAIN, **more: Any) -> WorldLine:
+def a_world(priority: int, group: GroupLine = TRAIN, start: int = 2, **more: Any) -> WorldLine:
+    """``start``: of t1, which is the younger one."""
     return WorldLine(
         nodes={"n1": "cpu 2"},
         classes={"steady": ClassLine(value=50)},
         groups={"train": group},
         pods={
             "t0": PodLine(on="n1", cpu=1, group="train", start=1),
-            "t1": PodLine(on="n1", cpu=1, group="train", start=2, **more),
+            "t1": PodLine(**{"on": "n1", "cpu": 1, "group": "train", "start": start, **more}),
             "new": PodLine(cpu=1, priority=priority, start=None),
         },
     )
@@ -94,8 +95,8 @@ def test_a_decision_shows_both_priorities_and_is_read_as_written() -> None:
     assert decision.preemption is not None
     (victim,) = decision.preemption.victims
     assert (victim.priority, victim.own_priority) == (50, 5)
-    document = json.loads(json.dumps(decision_json(decision)))
-    assert document["victims"][0]["schedulingPriority"] == 5
+    document = json.loads(json.dumps(document_of(decision)))
+    assert document["preemption"]["victims"][0]["ownPriority"] == 5
     again = decision_of(document)
     assert [line.text for line in decision_lines(again)] == [line.text for line in decision_lines(decision)]
     assert any("50 (own 5)" in line.text for line in decision_lines(again))
@@ -130,11 +131,16 @@ def test_an_anonymous_snapshot_names_the_class_by_its_new_name() -> None:
 
 
 def test_a_pod_that_costs_more_is_spared_and_the_reason_is_given() -> None:
-    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
+    report = asked(a_world(9, GroupLine(priority=5), start=1, annotations={DISRUPTION_COST: "3"}))
     assert [victim.pod.name for victim in report.victims] == ["t0"]
     assert [(spared.unit, spared.because.code) for spared in report.spared] == [
         ("Pod/default/t1", "CostsMore")
     ]
+
+
+def test_a_cost_within_a_group_decides_only_where_every_criterion_is_equal() -> None:
+    report = asked(a_world(9, GroupLine(priority=5), annotations={DISRUPTION_COST: "3"}))
+    assert [victim.pod.name for victim in report.victims] == ["t1"], "it started later"
 
 
 def test_a_pod_that_its_gang_needs_is_spared_and_the_reason_is_given() -> None:

@@ -1,5 +1,6 @@
 """What a what-if answers: demands of every kind, changes of the world, exit codes, JSON."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from reprieve.cli.main import reprieve
-from tests.unit.inquiry.asking import ask, report, reports
+from tests.unit.inquiry.asking import ask, placed, report, reports, victims_in
 from tests.unit.inquiry.objects import (
     TAKEN_AT,
     budget,
@@ -36,24 +37,64 @@ def test_the_report_has_the_documented_fields(tmp_path: Path) -> None:
         "name": "new",
         "priority": 900,
         "pods": 1,
-        "resize": False,
     }
-    assert found["placements"] == {"default/new": "n1"}
-    (victim,) = found["victims"]
-    assert (victim["name"], victim["node"], victim["priority"], victim["unit"]) == ("a", "n1", 10, "Pod")
-    assert victim["breaksBudget"] is None
+    assert placed(found) == {"default/new": "n1"}
+    (victim,) = found["preemption"]["victims"]
+    assert (victim["pod"]["name"], victim["node"], victim["priority"]) == ("a", "n1", 10)
+    assert (victim["unit"], victim["budgets"], victim["controller"]) == ("Pod/default/a", [], "")
     assert victim["because"] == {"code": "RoomNeeded", "text": "n1 is short of nvidia.com/gpu by 4"}
-    (excluded,) = found["nodes"]
-    assert (excluded["name"], excluded["excludedBy"]) == ("n2", "NodeUnschedulable")
-    taken = TAKEN_AT.replace("Z", ".000Z")
-    assert found["snapshot"] == {"resourceVersion": "", "nodes": 2, "pods": 1, "takenAt": taken}
+    assert found["preemption"]["choice"] == "no other placement is possible; proved: no plan disturbs less"
+    (excluded,) = found["excluded"]
+    assert (excluded["name"], excluded["because"]["code"]) == ("n2", "NodeUnschedulable")
+    assert found["snapshot"] == {"resourceVersion": "", "nodes": 2, "pods": 1, "takenAt": TAKEN_AT}
 
 
 def test_a_plan_that_lost_says_by_which_rule(tmp_path: Path) -> None:
     full = [*NODES, pod("a", 8, on="n1", level="low"), pod("b", 8, on="n2")]
     found = report(tmp_path, full, [pod("new", 4, level="urgent")])
+    room = found["preemption"]
+    (lost,) = room["losers"]
+    assert (lost["domain"], lost["pods"], lost["highest"], lost["units"]) == ("n2", 1, 100, ["Pod/default/b"])
+    assert lost["lostBy"] == room["decidedBy"]
+    by = "lowest highest victim priority"
+    assert room["choice"] == f"the best of 2 placements by: {by}; proved: no plan disturbs less"
+    assert found["excluded"] == []
+
+
+def test_the_counts_of_several_decisions_are_those_of_all(tmp_path: Path) -> None:
+    """Each of three pods of a Deployment is decided after the other."""
+    full = [node(f"n{i}") for i in range(4)]
+    full += [pod(f"p{i}-{j}", 4, on=f"n{i}", level="low") for i in range(4) for j in range(2)]
+    found = report(tmp_path, full, [deployment("new", 3, gpus=4, level="urgent")])
+    room = found["preemption"]
+    assert (room["pods"], len(room["victims"]), sum(room["victimNodes"].values())) == (3, 3, 3)
+    gone, spared = {one["unit"] for one in room["victims"]}, {one["unit"] for one in room["spared"]}
+    assert not gone & spared, "what one decision spares, another may evict"
+    assert room["unitsSpared"] == room["podsSpared"] == len(spared)
+    assert room["choice"].startswith(f"the best of {room['plans']} placements by: ")
+    assert room["quality"] is None
+
+
+def test_all_that_is_spared_is_counted_in_units_and_pods(tmp_path: Path) -> None:
+    full = [node("n1", cpu="44"), group("train", 4, level="low", whole=True)]
+    full += [pod(f"p{i}", cpu="1", on="n1", level="low") for i in range(40)]
+    full += [pod(f"t{i}", cpu="1", on="n1", level="low", group="train") for i in range(4)]
+    new = [pod("new", cpu="1", level="urgent")]
+    room = report(tmp_path, full, new)["preemption"]
+    assert (room["pods"], len(room["spared"]), room["unitsSpared"], room["podsSpared"]) == (1, 20, 40, 43)
+    said = ask(tmp_path, full, new).stdout
+    assert "In all, 40 units (43 pods) could have been evicted and are not.\n" in said
+
+
+def test_the_form_of_the_release_before(tmp_path: Path) -> None:
+    full = [*NODES, pod("a", 8, on="n1", level="low"), pod("b", 8, on="n2")]
+    new = [pod("new", 4, level="urgent")]
+    found = json.loads(ask(tmp_path, full, new, "-o", "json=v1alpha1").stdout)
+    assert (found["apiVersion"], found["kind"]) == ("reprieve.dev/v1alpha1", "WhatIfReport")
+    assert found["placements"] == {"default/new": "n1"}
+    (victim,) = found["victims"]
+    assert (victim["name"], victim["unit"], victim["breaksBudget"]) == ("a", "Pod", None)
     (lost,) = found["nodes"]
-    assert lost["name"] == "n2"
     assert lost["plan"] == {
         "victims": 1,
         "highestPriority": 100,
@@ -61,6 +102,8 @@ def test_a_plan_that_lost_says_by_which_rule(tmp_path: Path) -> None:
         "units": ["Pod/default/b"],
     }
     assert lost["lostBy"] == found["decidedBy"]["text"] == "lowest highest victim priority"
+    assert found["demand"]["resize"] is False
+    assert "apiVersion: reprieve.dev/v1alpha1\n" in ask(tmp_path, full, new, "-o", "yaml=v1alpha1").stdout
 
 
 def test_the_criteria_of_disturbance_can_be_named(tmp_path: Path) -> None:
@@ -69,31 +112,32 @@ def test_the_criteria_of_disturbance_can_be_named(tmp_path: Path) -> None:
     full = [*NODES, *cheap, pod("dear", 8, on="n2")]
     new = [group("g", 1, level="urgent"), pod("g-0", 8, group="g", level="urgent")]
     found = report(tmp_path, full, new, "--disturbance", "Pods,HighestPriority")
-    assert [victim["name"] for victim in found["victims"]] == ["dear"]
-    cost = {"Pods": 1, "HighestPriority": 100}
-    assert (found["cost"], found["bound"], found["proved"]) == (cost, cost, True)
+    assert victims_in(found) == ["dear"]
+    cost, quality = {"Pods": 1, "HighestPriority": 100}, found["preemption"]["quality"]
+    assert (quality["cost"], quality["bound"], quality["proved"]) == (cost, cost, True)
     other = report(tmp_path, full, new, "--search", "LeastDisturbance")
-    assert sorted(victim["name"] for victim in other["victims"]) == ["cheap-0", "cheap-1"]
+    assert sorted(victims_in(other)) == ["cheap-0", "cheap-1"]
     text = ask(tmp_path, full, new, "--disturbance", "Pods,HighestPriority").stdout
     assert "Disturbance: Pods 1, HighestPriority 100.\nProved: no plan disturbs less.\n" in text
-    assert report(tmp_path, full, new)["cost"] is None
+    usual = report(tmp_path, full, new, "--search", "PriorityCeiling")["preemption"]["quality"]
+    assert (usual["bound"], usual["proved"]) == ({}, False)
 
 
 def test_searches_are_compared_by_what_they_disturb(tmp_path: Path) -> None:
     """Two pods are in the way on n1, one on n2, of one priority; the oldest is spared first."""
     full = [*NODES, *(pod(f"small-{i}", 4, on="n1") for i in range(2)), pod("large", 8, on="n2")]
     new = [group("g", 1, level="urgent"), pod("g-0", 8, group="g", level="urgent")]
-    args = ("--compare", "LeastDisturbance", "--compare", "Upstream")
+    args = ("--search", "PriorityCeiling", "--compare", "LeastDisturbance", "--compare", "Upstream")
     found = reports(ask(tmp_path, full, new, *args, "-o", "json"))
     assert [one["policy"] for one in found] == ["Reprieve", "LeastDisturbance", "Upstream"]
-    assert [one["proved"] for one in found] == [False, True, False]
-    assert found[1]["cost"]["PodsStopped"] == 1 <= found[2]["cost"]["PodsStopped"]
-    assert found[1]["gap"] == {}
-    assert found[1]["cascade"] == {"fit": 0, "preempt": 0, "nowhere": 1}
+    qualities = [one["preemption"]["quality"] for one in found]
+    assert [one["proved"] for one in qualities] == [False, True, False]
+    assert qualities[1]["cost"]["PodsStopped"] == 1 <= qualities[2]["cost"]["PodsStopped"]
+    assert found[1]["preemption"]["onward"] == {"fit": 0, "preempt": 0, "nowhere": 1}
     text = ask(tmp_path, full, new, *args).stdout
     assert "POLICY            DEMAND              COST" in text
     named = reports(ask(tmp_path, full, new, *args, "--disturbance", "Pods", "-o", "json"))
-    assert [[*one["cost"]] for one in named] == [["Pods"], [*found[1]["cost"]], ["Pods"]]
+    assert [[*one["preemption"]["quality"]["cost"]] for one in named] == [["Pods"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -174,7 +218,7 @@ _ONCE = {"metadata": {}, "spec": {**pod("x")["spec"], "restartPolicy": "Never"}}
 def test_templates_become_pods(manifest: Any, pods: set[str], tmp_path: Path) -> None:
     found = report(tmp_path, NODES, [manifest])
     assert (found["demand"]["kind"], found["demand"]["name"]) == (manifest["kind"], "new")
-    assert found["placements"].keys() == {f"default/{name}" for name in pods}
+    assert placed(found).keys() == {f"default/{name}" for name in pods}
 
 
 def claim_template(name: str, storage_class: str) -> Any:
@@ -210,7 +254,7 @@ def test_manifests_that_were_exported_from_a_cluster(tmp_path: Path) -> None:
 def test_a_daemon_set_leaves_out_nodes_that_it_does_not_tolerate(tmp_path: Path) -> None:
     tainted = node("n3", taints=[{"key": "a", "effect": "NoSchedule"}])
     found = report(tmp_path, [*NODES, tainted], [controller("DaemonSet", **_SELECTED)])
-    assert set(found["placements"].values()) == {"n1", "n2"}
+    assert set(placed(found).values()) == {"n1", "n2"}
 
 
 def test_a_deployment_that_fits_in_part_cannot_fit(tmp_path: Path) -> None:
@@ -218,7 +262,7 @@ def test_a_deployment_that_fits_in_part_cannot_fit(tmp_path: Path) -> None:
     assert found["outcome"] == "Unschedulable"
     assert len(found["placements"]) == 2
     assert len(found["waiting"]) == 1
-    assert found["nearestMiss"]["resource"] == "nvidia.com/gpu"
+    assert found["miss"]["resource"] == "nvidia.com/gpu"
 
 
 def test_only_new_replicas_of_a_deployment_are_asked_about(tmp_path: Path) -> None:
@@ -248,13 +292,13 @@ def test_a_gang_is_one_demand_whatever_creates_its_pods(tmp_path: Path) -> None:
     }
     found = report(tmp_path, NODES, [job, workload])
     assert (found["demand"]["kind"], found["demand"]["name"]) == ("PodGroup", "work-gang")
-    assert found["placements"] == {"default/new-0": "n1", "default/new-1": "n2"}
+    assert placed(found) == {"default/new-0": "n1", "default/new-1": "n2"}
 
 
 def test_a_gang_with_too_few_pods_is_not_decided(tmp_path: Path) -> None:
     found = report(tmp_path, NODES, [group("g", 3), pod("g-0", group="g"), pod("g-1", group="g")])
     assert found["outcome"] == "Unschedulable"
-    assert found["refusedBy"] == {
+    assert found["refusal"] == {
         "code": "NotDecided",
         "text": "the gang needs 3 pods, and there are 2 pods",
     }
@@ -290,14 +334,14 @@ _CROWDED = (
 def test_resizes(wanted: str, outcome: str, victims: list[str], tmp_path: Path) -> None:
     found = report(tmp_path, _CROWDED, (), "--resize", wanted)
     assert found["outcome"] == outcome
-    assert found["demand"]["resize"]
-    assert [victim["name"] for victim in found["victims"]] == victims
+    assert found["resize"]
+    assert victims_in(found) == victims
 
 
 def test_a_resize_that_no_eviction_can_grant(tmp_path: Path) -> None:
     found = report(tmp_path, _CROWDED, (), "--resize", "db=cpu:64")
     assert found["outcome"] == "Unschedulable"
-    assert found["refusedBy"]["code"] == "NodeTooSmall"
+    assert found["refusal"]["code"] == "NodeTooSmall"
     assert found["demand"]["priority"] == 900
 
 
@@ -305,7 +349,7 @@ def test_without_its_gate_nothing_is_evicted_for_a_resize(tmp_path: Path) -> Non
     off = "InPlacePodVerticalScalingSchedulerPreemption=false"
     found = report(tmp_path, _CROWDED, (), "--resize", "db=cpu:6", "--feature-gates", off)
     assert found["outcome"] == "Unschedulable"
-    assert "feature gate" in found["refusedBy"]["text"]
+    assert "feature gate" in found["refusal"]["text"]
     assert report(tmp_path, _CROWDED, (), "--resize", "db=cpu:4", "--feature-gates", off)["outcome"] == "Fits"
 
 
@@ -319,7 +363,7 @@ def test_a_resize_of_one_of_several_containers(tmp_path: Path) -> None:
 
 
 def test_a_pod_that_waits_already(tmp_path: Path) -> None:
-    assert report(tmp_path, [*NODES, pod("w", 4)], (), "pod/w")["placements"] == {"default/w": "n1"}
+    assert placed(report(tmp_path, [*NODES, pod("w", 4)], (), "pod/w")) == {"default/w": "n1"}
 
 
 def test_other_pods_that_wait_are_left_out_unless_they_are_wanted(tmp_path: Path) -> None:
@@ -330,7 +374,7 @@ def test_other_pods_that_wait_are_left_out_unless_they_are_wanted(tmp_path: Path
 
 def test_a_nominated_pod_keeps_its_room(tmp_path: Path) -> None:
     nominated = {**pod("other", 8, level="urgent"), "status": {"phase": "Pending", "nominatedNodeName": "n1"}}
-    assert report(tmp_path, [*NODES, nominated], [pod("new", 8)])["placements"] == {"default/new": "n2"}
+    assert placed(report(tmp_path, [*NODES, nominated], [pod("new", 8)])) == {"default/new": "n2"}
 
 
 def test_the_whole_gang_of_a_pod_that_waits_is_asked_about(tmp_path: Path) -> None:
@@ -372,7 +416,7 @@ def test_a_drain_moves_pods_of_controllers(tmp_path: Path) -> None:
     result = ask(tmp_path, cluster, (), "--drain", "n1", "-o", "json")
     (found,) = reports(result)
     assert found["demand"]["kind"], found["demand"]["name"] == ("Node", "n1")
-    assert found["placements"] == {"default/a": "n2"}
+    assert placed(found) == {"default/a": "n2"}
     assert "alone" in result.stderr
 
 
@@ -435,4 +479,4 @@ def test_more_victims_than_a_decision_lists_are_all_told(tmp_path: Path) -> None
         *(pod(f"g-{i}", cpu="63", level="urgent", group="g") for i in range(2)),
     ]
     found = report(tmp_path, cluster, gang)
-    assert len(found["victims"]) == 126
+    assert (len(victims_in(found)), found["preemption"]["pods"]) == (126, 126)

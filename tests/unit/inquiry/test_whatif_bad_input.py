@@ -123,7 +123,11 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         (("pod/w", "--compare", "x"), 2, "--compare: expected one of Reprieve, Upstream, PriorityCeiling, "),
         (("pod/w", "--search", "x"), 2, "--search: expected one of PriorityCeiling, "),
         (("pod/w", "--feature-gates", "X=true"), 2, "feature gate X: unknown"),
-        (("pod/w", "-o", "xml"), 2, 'expected one of text, json, yaml, markdown, got "xml"'),
+        (
+            ("pod/w", "-o", "xml"),
+            2,
+            'expected one of text, json, yaml, markdown, json=v1alpha1, yaml=v1alpha1, got "xml"',
+        ),
     ],
 )
 def test_wrong_arguments(args: tuple[str, ...], code: int, sentence: str, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_a_gang_that_lost_a_pod_it_needs() -> None:
 def test_an_eviction_in_vain_is_told() -> None:
     kept = decided(FULL, "new")
     assert kept.plan is not None
-    plan = replace(kept.plan, end=EndReason.PLACED_ELSEWHERE, used=(), wasted=kept.plan.used)
+    plan = msgspec.structs.replace(kept.plan, end=EndReason.PLACED_ELSEWHERE, used=(), wasted=kept.plan.used)
     report = why("pod/web-7d-abcde", after_preemption("web-7d-abcde"), [replace(kept, plan=plan)])
     text = "In vain: the preemptor did not use the room (the plan ended with PlacedElsewhere)."
     assert text in [statement.text for statement in report.statements]
@@ -419,10 +419,10 @@ def test_what_a_plan_that_disturbs_least_cost() -> None:
     gone = after_preemption("web-7d-abcde")
     (said,) = [one for one in why("pod/web-7d-abcde", gone, [kept]).statements if one.topic == "Disturbance"]
     assert said.code == "Proved"
-    assert said.text.startswith("Disturbance: BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
+    assert said.text.startswith("BudgetsBroken 0, HighestPriority 10, PodsStopped 1")
     assert said.text.endswith("If created again, the victim would fit nowhere.")
     (row,) = texts(decision_table([kept], wide=True, header=False))
-    assert "LostWork 0 (proved)" in row
+    assert "Cascade 2 (proved)" in row
 
 
 # --- trees of groups -----------------------------------------------------------------------------

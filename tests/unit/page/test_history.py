@@ -169,7 +169,7 @@ def test_what_is_wrong_with_a_recording_is_a_sentence(tmp_path: Path) -> None:
     assert refused(tmp_path / "absent").endswith("cannot be read: no such file or directory")
     file = tmp_path / "00000001.jsonl"
     file.write_bytes(b'{"begin":99,"head":{}}\n')
-    assert "has format 99, and this version of Reprieve reads 1 to 2" in refused(tmp_path)
+    assert "has format 99, and this version of Reprieve reads 1 to 3" in refused(tmp_path)
     assert refused(file).endswith(f"is one file of a journal: name its directory, {tmp_path}")
     file.write_bytes(b"hello\n")
     assert "line 1 is not a line of a journal" in refused(tmp_path)

@@ -3,10 +3,10 @@
 import asyncio
 import re
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Gone, Seen, Synced, Unread
@@ -29,6 +29,7 @@ from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.recent_decisions import KeptDecision
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import EndReason, PlanEnded, PlanOpened, Preemptor, StageReached
 from tests.unit.report.test_decisions import choosing, preempting, refused
@@ -209,13 +210,18 @@ def test_a_plan_is_followed_through_its_stages() -> None:
     (kept,) = picture.decisions.all()
     summary = decision_summary(kept)
     assert (summary["stage"], summary["ended"], summary["victims"]) == ("ended", "RoomUsed", 1)
-    document = decision_json(kept, picture)
+    document = decision_json(kept)
     stages = [one["stage"] for one in document["stages"]]
     assert stages == ["nominated", "marking", "evicting", "ended"]
-    (victim,) = document["victims"]
-    assert (victim["key"], victim["node"], victim["state"]) == ("default/cheap", "n1", None)
-    (other,) = document["otherPlans"]
-    assert (other["nodes"], other["victims"]) == (["n2"], ["Pod/default/dear"])
+    assert {**document_of(kept.decision), **document} == document, "the page adds to the document"
+    room = document["preemption"]
+    assert [(one["pod"]["name"], one["node"]) for one in room["victims"]] == [("cheap", "n1")]
+    assert [(one["domain"], one["units"]) for one in room["losers"]] == [("n2", ["Pod/default/dear"])]
+    by = "lowest highest victim priority"
+    assert summary["why"] == room["choice"]
+    assert room["choice"] == f"the best of 2 placements by: {by}; proved: no plan disturbs less"
+    cost = {"BudgetsBroken": 0, "HighestPriority": 0, "PodsStopped": 1, "WorkloadsEnded": 1, "Cascade": 2}
+    assert summary["cost"] == summary["bound"] == cost, "people have no use for a sum of shifted priorities"
     assert document["cli"] == f"reprieve why {decision.id}"
 
 
@@ -267,7 +273,7 @@ def test_a_reader_learns_no_name_that_it_may_not_get() -> None:
         for change in picture.take_changes()
     ]
     for kept in picture.decisions.all():
-        texts.append(msgspec.json.encode(decision_json(kept, picture, nothing)).decode())
+        texts.append(msgspec.json.encode(decision_json(kept, nothing)).decode())
     for text in texts:
         plain = re.sub(r"uid-[\w-]+", "", text.replace("d-secret", ""))
         assert not [name for name in names if f'"{name}' in plain or f"/{name}" in plain], text
@@ -306,7 +312,7 @@ def test_a_live_picture_and_one_from_the_journal_are_the_same(tmp_path: Path) ->
     assert picture_json(HEAD, offline) == picture_json(HEAD, live)
     (kept,) = live.decisions.all()
     assert kept.plan is not None
-    assert [stage for stage, _ in kept.plan.reached][:3] == ["nominated", "marking", "committing"]
+    assert [*kept.plan.reached][:3] == ["nominated", "marking", "committing"]
 
 
 def test_a_group_row_names_its_parent_by_kind() -> None:

@@ -1,12 +1,14 @@
 """Which preemptor could preempt a pod, and when."""
 
+from dataclasses import replace
 from typing import Any
 
 from reprieve.model.snapshot import Snapshot
 from reprieve.model.snapshot_builder import build
 from reprieve.preemption.eligibility import TIMELESS
-from reprieve.preemption.exposure import Exposure, LeastPreemptor, Protection, exposure
+from reprieve.preemption.exposure import Exposure, LeastPreemptor, exposure
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
 
@@ -25,8 +27,12 @@ def a_view(pods: dict[str, PodLine], groups: dict[str, GroupLine] | None = None)
 
 
 def exposures(view: Snapshot, policy: Policy | None = None) -> dict[str, Exposure]:
-    found = exposure(view, policy or Policy(), NOW)
+    found = exposure(view, policy or REPRIEVE, NOW)
     return {view.pods.compiled[one.pod].pod.metadata.name: one for one in found}
+
+
+def protections(one: Exposure) -> list[tuple[int, float, tuple[str, ...]]]:
+    return [(found.from_priority, found.until, found.by) for found in one.protections]
 
 
 def of_class(name: str, **more: Any) -> PodLine:
@@ -41,7 +47,7 @@ def test_nothing_protects_a_pod_of_a_plain_class() -> None:
 
 def test_until_its_time_is_over_only_the_minimum_will_do() -> None:
     one = exposures(a_view({"p": of_class("low-10min", scheduled=2)}))["p"]
-    assert one.protections == (Protection(100, moment(12), ("low-10min",)),)
+    assert protections(one) == [(100, moment(12), ("low-10min",))]
     assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(12), 9))
 
 
@@ -69,17 +75,17 @@ def test_a_group_is_protected_by_all_that_go_along() -> None:
     }
     found = exposures(a_view(pods, {"g": GroupLine(priority=8, disruption="all")}))
     assert {one.unit for one in found.values()} == {"PodGroup/default/g"}
-    assert found["c"].protections == (
-        Protection(100, moment(11), ("low-10min",)),
-        Protection(50, float("inf"), ("low-forever",)),
-    )
+    assert protections(found["c"]) == [
+        (100, moment(11), ("low-10min",)),
+        (50, float("inf"), ("low-forever",)),
+    ]
     assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
 
 
 def test_the_class_of_a_group_is_named() -> None:
     groups = {"g": GroupLine(class_name="low-10min", disruption="all", scheduled=3)}
     one = exposures(a_view({"p": PodLine(on="n1", group="g", scheduled=4)}, groups))["p"]
-    assert one.protections == (Protection(100, moment(13), ("low-10min",)),)
+    assert protections(one) == [(100, moment(13), ("low-10min",))]
 
 
 def test_pods_that_wait_are_not_exposed() -> None:
@@ -87,5 +93,5 @@ def test_pods_that_wait_are_not_exposed() -> None:
 
 
 def test_where_tolerations_do_not_count_nothing_protects() -> None:
-    found = exposures(a_view({"p": of_class("low-forever")}), Policy(rules=TIMELESS))
+    found = exposures(a_view({"p": of_class("low-forever")}), replace(REPRIEVE, rules=TIMELESS))
     assert found["p"].least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)

@@ -8,11 +8,12 @@ from msgspec.structs import replace as replace_line
 
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
+from reprieve.preemption.criteria import CRITERIA, DISTURBANCE, decided_by
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
 from reprieve.preemption.question import Question, Shortcuts
-from reprieve.preemption.ranking import CRITERIA, RANKING, decided_by
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import pods_and_groups
 from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
@@ -62,20 +63,20 @@ def test_the_number_of_nodes_does_not_change_which_plan_wins(nodes: int) -> None
     """More than twenty nodes are pruned, by the criteria that are configured and in their order."""
     by_default = best(question(nodes, REPRIEVE))
     assert (by_default.domain, len(by_default.victims)) == ("n00", 2)
-    by_pods = best(question(nodes, replace(REPRIEVE, ranking=PODS_FIRST)))
+    by_pods = best(question(nodes, replace(REPRIEVE, disturbance=PODS_FIRST)))
     assert (by_pods.domain, len(by_pods.victims)) == (f"n{nodes - 1:02}", 1)
 
 
 @pytest.mark.parametrize("nodes", [20, 21, 45])
 def test_reasons_follow_the_order(nodes: int) -> None:
-    for ranking, code in ((RANKING, "LowestHighestPriority"), (PODS_FIRST, "FewestPods")):
-        asked_for = replace(question(nodes, replace(REPRIEVE, ranking=ranking)), most=nodes)
+    for order, code in ((DISTURBANCE, "LowestHighestPriority"), (PODS_FIRST, "FewestPods")):
+        asked_for = replace(question(nodes, replace(REPRIEVE, disturbance=order)), most=nodes)
         plans = candidates(asked_for, now=0)
         assert isinstance(plans, list)
         dear = next(plan for plan in plans if plan.domain == f"n{nodes - 1:02}")
         cheap = next(plan for plan in plans if plan.domain == "n00")
-        winner, loser = (cheap, dear) if ranking is RANKING else (dear, cheap)
-        assert [criterion.code for criterion in decided_by(winner, [loser], ranking)] == [code]
+        winner, loser = (cheap, dear) if order is DISTURBANCE else (dear, cheap)
+        assert decided_by(winner.cost, loser.cost).code == code
 
 
 @pytest.mark.parametrize("shortcuts", [Shortcuts(), Shortcuts(nodes=1)])
@@ -86,21 +87,22 @@ def test_a_plan_within_budgets_is_found_behind_cheaper_ones_that_break_one(short
     pods = {f"db-{i}-{k}": replace_line(guarded, on=f"n{i}") for i in range(4) for k in "ab"}
     pods["free"] = PodLine(on="n4", cpu=4, priority=5)
     budgets = {"db": BudgetLine(selects={"app": "db"}, allowed=1)}
-    policy = replace(REPRIEVE, ranking=BUDGETS_LAST, breaks_no_budget=True)
+    policy = replace(REPRIEVE, disturbance=BUDGETS_LAST, breaks_no_budget=True)
     assert best(replace(asked(nodes, pods, budgets, policy), shortcuts=shortcuts)).domain == "n4"
 
 
 def test_without_a_bound_no_node_is_pruned() -> None:
-    unbounded = tuple(replace(criterion, at_least=None) for criterion in PODS_FIRST)
-    plans = candidates(replace(question(30, replace(REPRIEVE, ranking=unbounded)), most=1), now=0)
+    pods = replace(CRITERIA["Pods"], of_victims=lambda victims: 0)
+    unbounded = (pods, CRITERIA["HighestPriority"])
+    plans = candidates(replace(question(30, replace(REPRIEVE, disturbance=unbounded)), most=1), now=0)
     assert isinstance(plans, list)
     assert len(plans) == 30
 
 
 def test_a_bound_after_a_criterion_without_one_prunes_nothing() -> None:
     """By `Pods` alone n00 could be left out, but a criterion before it may decide otherwise."""
-    first, second = replace(CRITERIA["LatestStart"], at_least=None), CRITERIA["Pods"]
-    asked_for = question(30, replace(REPRIEVE, ranking=(first, second)))
+    first, second = replace(CRITERIA["LatestStart"], bound=None), CRITERIA["Pods"]
+    asked_for = question(30, replace(REPRIEVE, disturbance=(first, second)))
     plans = candidates(replace(asked_for, most=1), now=0)
     assert isinstance(plans, list)
     assert len(plans) == 30

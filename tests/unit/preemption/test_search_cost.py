@@ -12,6 +12,7 @@ from reprieve.placement.place import Unplaceable
 from reprieve.preemption import reprieve, search
 from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Unit, Units
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
@@ -49,7 +50,7 @@ def full(nodes: int, demand: DemandLine, *, guarded: bool = False) -> Question:
     wanted = demand_of(scenario, view)
     found = place_together(wanted, view)
     assert isinstance(found, Unplaceable)
-    return Question(wanted, view, found.survey)
+    return Question(wanted, view, found.survey, REPRIEVE)
 
 
 def calls(module: Any, name: str, questions: Iterator[Question]) -> list[int]:

@@ -5,28 +5,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from reprieve.model.json import Json
 from reprieve.placement.profile import DEFAULT_PROFILE
-from reprieve.preemption.policy import REPRIEVE, SearchMode
-from reprieve.report.decisions import (
-    decision_json,
-    decision_lines,
-    quality_cells,
-    quality_json,
-    quality_sentences,
-)
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
+from reprieve.report.decisions import choice_sentences, decision_lines, quality_cells, quality_sentences
 from reprieve.scheduler.decision import (
     Because,
     Decision,
     Eviction,
-    Limited,
     PlanQuality,
-    Tolerating,
+    Preemption,
+    ProtectedBy,
     VictimsOnward,
 )
+from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
+from tests.unit.scheduler import crowds
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod, leaving
 
@@ -77,7 +73,7 @@ def disturbing_least(planning_effort: int = 10_000) -> Decision:
         *(a_pod(f"p{i}", cpu="3", on=f"n{i}", priority=i // 2) for i in range(3)),
         a_group("urgent", 9, 2),
         *(a_member(f"urgent-{i}", "urgent", cpu="3", priority=9) for i in range(2)),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
         profiles={SCHEDULER_NAME: replace(DEFAULT_PROFILE, planning_effort=planning_effort)},
     )
 
@@ -100,52 +96,84 @@ def test_victims_and_spared_units_and_why() -> None:
         "",
         "  SPARED            PODS  PRIORITY  BECAUSE",
         "  Pod/default/dear     1         5  no unit above priority 1 has to be evicted",
+        "",
+        "  Disturbance: BudgetsBroken 1, HighestPriority 1, PodsStopped 3, WorkloadsEnded 2, Cascade 4.",
+        "  Proved: no plan disturbs less.",
+        "  If created again, the 3 victims would fit nowhere.",
     ]
 
 
 def test_what_a_plan_costs_and_whether_that_is_proved_to_be_the_least() -> None:
     lines = texts(decision_lines(disturbing_least()))
     assert lines[-3:] == [
-        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4, "
-        "LostWork 0.",
+        "  Disturbance: BudgetsBroken 0, HighestPriority 0, PodsStopped 2, WorkloadsEnded 2, Cascade 4.",
         "  Proved: no plan disturbs less.",
         "  If created again, the 2 victims would fit nowhere.",
     ]
 
 
-def test_a_plan_without_effort_is_not_proved() -> None:
+def test_a_bound_that_takes_no_effort_may_be_a_proof() -> None:
     lines = texts(decision_lines(disturbing_least(planning_effort=0)))
-    bound = "BudgetsBroken 0, HighestPriority 0, PodsStopped 2"
-    assert lines[-2] == f"  Not proved to be the least; no plan is below {bound}."
+    assert lines[-2] == "  Proved: no plan disturbs less."
 
 
 def quality(**changes: Any) -> PlanQuality:
     found = PlanQuality(
-        cost=(("HighestPriority", 5), ("Pods", 7), ("Cascade", 3)),
-        bound=(("HighestPriority", 5), ("Pods", 4)),
+        cost={"HighestPriority": 5, "PodsStopped": 7, "Cascade": 3},
+        bound={"HighestPriority": 5, "PodsStopped": 4},
         proved=False,
         effort=20,
-        ceiling_cost=(("HighestPriority", 9), ("Pods", 6), ("Cascade", 8)),
+        saved={"HighestPriority": 4, "PodsStopped": -1, "Cascade": 5},
     )
-    return replace(found, **changes)
+    return structs.replace(found, **changes)
 
 
 def test_how_far_a_plan_may_be_from_the_least_and_what_it_saves() -> None:
     assert list(quality_sentences(quality(), VictimsOnward(2, 1, 1))) == [
-        "Disturbance: HighestPriority 5, Pods 7, Cascade 3.",
-        "Not proved to be the least; no plan is below HighestPriority 5, Pods 4.",
+        "Disturbance: HighestPriority 5, PodsStopped 7, Cascade 3.",
+        "Proved through HighestPriority: no plan has a lower highest priority among its victims.",
+        "No plan is below HighestPriority 5, PodsStopped 4.",
         "PriorityCeiling would disturb more: HighestPriority 4, Cascade 5.",
         "If created again, of 4 victims 2 would fit, 1 would have to preempt others, 1 would fit nowhere.",
     ]
-    assert quality_json(quality(), VictimsOnward(2, 1, 1)) == {
-        "cost": {"HighestPriority": 5, "Pods": 7, "Cascade": 3},
-        "bound": {"HighestPriority": 5, "Pods": 4},
-        "proved": False,
-        "gap": {"Pods": 3},
-        "effort": 20,
-        "saved": {"HighestPriority": 4, "Pods": -1, "Cascade": 5},
-        "cascade": {"fit": 2, "preempt": 1, "nowhere": 1},
-    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"proved": True}, "proved: no plan disturbs less"),
+        ({"bound": {}}, "no other placement was compared"),
+        ({"bound": {"HighestPriority": 4}}, "no other placement was compared"),
+        (
+            {"bound": {"HighestPriority": 5, "PodsStopped": 7}},
+            "proved through PodsStopped: no plan that is as good by the criteria before stops fewer pods",
+        ),
+        (
+            {"cost": {"HighestPriority": None, "Own": 1}, "bound": {"HighestPriority": None, "Own": 1}},
+            "proved through Own: no plan that is as good by the criteria before is better by Own",
+        ),
+    ],
+)
+def test_what_is_proved_of_one_plan(changes: dict[str, Any], text: str) -> None:
+    assert Preemption(quality=quality(**changes)).choice_text == text
+
+
+def test_only_an_exhaustive_search_says_that_there_is_no_other_plan() -> None:
+    by = Because("FewestPods", "fewest pods")
+    assert Preemption().choice_text == "no other placement was compared"
+    assert Preemption(exhaustive=True).choice_text == "no other placement is possible"
+    several = Preemption(domain="n1", plans=8, decided_by=by, quality=quality(proved=True))
+    text = "the best of 8 placements by: fewest pods; proved: no plan disturbs less"
+    assert several.choice_text == text
+    assert [*choice_sentences("n1", several)] == ["n1 is the best of 8 placements by: fewest pods."]
+    assert [*choice_sentences("n1", Preemption())] == ["No other placement was compared."]
+    one = Preemption(quality=quality(proved=True))
+    assert [*choice_sentences("n1", one)] == [], "the proof stands with the disturbance"
+
+
+def test_spared_units_and_their_pods_are_both_counted() -> None:
+    assert Preemption(units_spared=20, pods_spared=1936).spared_text == "20 units (1936 pods)"
+    assert Preemption(units_spared=20).spared_text == "20 units", "an older version did not count pods"
 
 
 @pytest.mark.parametrize(
@@ -159,8 +187,38 @@ def test_where_all_victims_go_the_same_way(onward: VictimsOnward, text: str) -> 
     assert list(quality_sentences(quality(), onward))[-1] == text
 
 
+def test_people_read_no_sums_of_shifted_priorities_and_no_zeros_after_the_first_criteria() -> None:
+    cost = {"BudgetsBroken": 0, "HighestPriority": None, "PodsStopped": 0, "WorkloadsEnded": 0}
+    cost |= {"PrioritySum": 4294967316, "Cascade": 1, "LostWork": 0, "LatestStart": -1772443800}
+    found = quality(cost=cost, bound={**cost, "PrioritySum": 1}, saved={"PrioritySum": 5, "LatestStart": 9})
+    assert list(quality_sentences(found, None)) == [
+        "Disturbance: BudgetsBroken 0, PodsStopped 0, Cascade 1.",
+        "Proved through WorkloadsEnded: no plan that is as good by the criteria before ends fewer workloads.",
+    ]
+    shown = "BudgetsBroken 0, PodsStopped 0, Cascade 1"
+    assert quality_cells(found) == [shown, "0, 0, 1", "PrioritySum", "through WorkloadsEnded"]
+
+
+def test_victims_that_another_demand_evicts_cost_nothing() -> None:
+    """The second pod fits beside the first, or counts on its victim and evicts one more."""
+    pods = [a_pod(f"p{i}", cpu="2", on="n1") for i in range(2)]
+    first, second = a_pod("first", cpu="1", priority=9), a_pod("second", cpu="3", priority=8)
+    found = [
+        d for d in crowds.preempting(a_node("n1"), *pods, first, second).decisions if d.preemption is not None
+    ]
+    rooms = [(d.demand.name, d.preemption) for d in found if d.preemption is not None]
+    assert [(name, room.pods, room.in_flight) for name, room in rooms] == [("first", 1, 0), ("second", 2, 1)]
+    (_, last) = rooms[-1]
+    assert last.quality is not None
+    assert (last.quality.cost["PodsStopped"], last.quality.proved) == (1, False)
+    line = "  It fits after preemption: preempting 2 pods on n1 (1 of them in flight already)."
+    assert line in texts(decision_lines(found[-1]))
+
+
 def test_costs_as_cells_of_a_table() -> None:
-    assert quality_cells(quality()) == ["HighestPriority 5, Pods 7, Cascade 3", "5, 4", "Pods 3", "no"]
+    cost, through = "HighestPriority 5, PodsStopped 7, Cascade 3", "through HighestPriority"
+    assert quality_cells(quality()) == [cost, "5, 4", "PodsStopped 3", through]
+    assert quality_cells(quality(bound={}))[1:] == ["-", "-", "no"]
     assert quality_cells(None) == ["-", "-", "-", "-"]
 
 
@@ -170,9 +228,9 @@ def in_two_racks() -> Decision:
     return only_decision(
         *(a_node(f"n{i}", labels={"rack": "ab"[i]}) for i in range(2)),
         *pods,
-        a_group("urgent", 9, 1, topologyKey="rack"),
-        a_member("urgent-0", "urgent", cpu="3", priority=9),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        a_group("urgent", 9, 2, topologyKey="rack"),
+        *(a_member(f"urgent-{i}", "urgent", cpu="2", priority=9) for i in range(2)),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
 
 
@@ -181,13 +239,13 @@ def test_what_another_plan_would_have_cost() -> None:
     (row,) = [line for line in lines if line.startswith("  b ")]
     assert "HighestPriority 1, PodsStopped 1" in row
     assert row.endswith("yes")
-    (node,) = decision_json(in_two_racks())["nodes"]
-    assert (node["plan"]["cost"]["HighestPriority"], node["plan"]["proved"]) == (1, True)
+    (loser,) = document_of(in_two_racks())["preemption"]["losers"]
+    assert (loser["quality"]["cost"]["HighestPriority"], loser["quality"]["proved"]) == (1, True)
 
 
 def test_by_which_criterion_others_lost() -> None:
     lines = texts(decision_lines(choosing()))
-    assert "  n1 won over 1 other plan by: lowest highest victim priority." in lines
+    assert "  n1 is the best of 2 placements by: lowest highest victim priority." in lines
     assert "  n2                1        5                    0  lowest highest victim priority" in lines
 
 
@@ -205,21 +263,24 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
     ]
 
 
+def held_until(first: float, ends: str) -> Eviction:
+    protected = ProtectedBy("Toleration", ("batch",), 1, "of class batch", first, ends)
+    return Eviction(Because("Toleration", ""), protected=(protected,))
+
+
 @pytest.mark.parametrize(
     ("eviction", "what"),
     [
-        (Eviction(Because("Tolerated", ""), tolerating=(Tolerating("batch", 1, 60.0),)), "A toleration ends"),
-        (
-            Eviction(Because("EvictionLimit", ""), limited=(Limited("Deployment/default/web", 1, 3, 60.0),)),
-            "The protection of a workload by evictionLimit ends",
-        ),
+        (held_until(60.0, "a toleration of class batch"), "A toleration of class batch ends"),
+        (held_until(60.0, ""), "More pods may be evicted"),
+        (held_until(61.0, "a toleration of class batch"), "More pods may be evicted"),
         (Eviction(Because("EvictedInVain", "")), "It may preempt again"),
         (Eviction(Because("NoHelp", "")), "More pods may be evicted"),
     ],
 )
 def test_what_happens_when_it_is_retried(eviction: Eviction, what: str) -> None:
-    decision = replace(refused(), eviction=eviction, retry_at=60.0)
-    assert f"  {what} at 1970-01-01T00:01:00.000Z; it is retried then." in texts(decision_lines(decision))
+    decision = structs.replace(refused(), eviction=eviction, retry_at=60.0)
+    assert f"  {what} at 1970-01-01 00:01:00 UTC; it is retried then." in texts(decision_lines(decision))
 
 
 def test_a_pod_that_fits() -> None:
@@ -243,78 +304,89 @@ def test_a_pod_that_fits_when_victims_have_terminated() -> None:
 
 
 def test_the_cost_and_its_bound_as_json() -> None:
-    document = decision_json(disturbing_least())
+    found = document_of(disturbing_least())["preemption"]["quality"]
     cost = {
         "BudgetsBroken": 0,
         "HighestPriority": 0,
         "PodsStopped": 2,
         "WorkloadsEnded": 2,
+        "PrioritySum": 2 << 31,
         "Cascade": 4,
         "LostWork": 0,
+        "LatestStart": None,
     }
-    assert (document["cost"], document["bound"], document["proved"]) == (cost, cost, True)
-    assert document["effort"] >= 0
-    none = decision_json(choosing())
-    assert [none[key] for key in ("cost", "bound", "proved", "effort")] == [None] * 4
+    assert (found["cost"], found["bound"], found["proved"]) == (cost, cost, True)
+    assert found["effort"] >= 0
 
 
 def test_a_preemption_as_json() -> None:
     decision = preempting()
-    document = decision_json(decision)
+    document = document_of(decision)
     assert json.loads(json.dumps(document)) == document
     assert (document["kind"], document["id"], document["outcome"]) == ("Decision", decision.id, "Preempts")
-    assert document["at"] == "1970-01-01T00:00:00.000Z"
-    assert document["demand"] == {
-        "kind": "PodGroup",
-        "namespace": "default",
-        "name": "urgent",
-        "uid": "uid-urgent",
-        "priority": 9,
-        "pods": 2,
-    }
-    assert document["placements"] == {"default/urgent-0": "n2", "default/urgent-1": "n1"}
-    assert document["victims"][0] == {
-        "namespace": "default",
-        "name": "t-0",
-        "uid": "uid-t-0",
+    assert document["at"] == "1970-01-01T00:00:00Z"
+    whole = {"kind": "PodGroup", "namespace": "default", "name": "urgent", "uid": "uid-urgent"}
+    assert (document["demand"], document["priority"], document["pods"]) == (whole, 9, 2)
+    assert [(one["pod"]["name"], one["node"]) for one in document["placements"]] == [
+        ("urgent-0", "n2"),
+        ("urgent-1", "n1"),
+    ]
+    room = document["preemption"]
+    assert room["victims"][0] == {
+        "pod": {"kind": "Pod", "namespace": "default", "name": "t-0", "uid": "uid-t-0"},
         "node": "n1",
         "priority": 1,
         "unit": "PodGroup/default/train",
-        "breaksBudget": None,
+        "budgets": [],
         "because": {"code": "RoomNeeded", "text": "n1 is short of cpu by 3"},
+        "ownPriority": None,
+        "controller": "",
     }
-    assert [(v["unit"], v["breaksBudget"]) for v in document["victims"][2:]] == [("Pod", "default/web")]
-    assert document["budgets"] == [{"name": "default/web", "disruptionsAllowed": 0, "evictions": 1}]
-    assert document["spared"][0]["because"]["code"] == "AboveCeiling"
-    assert (document["ceiling"], document["decidedBy"], document["retryAt"]) == (1, None, None)
+    assert [(v["unit"], v["budgets"]) for v in room["victims"][2:]] == [("Pod/default/web", ["default/web"])]
+    assert (room["pods"], room["victimNodes"]) == (3, {"n1": 1, "n2": 2})
+    assert room["exceeded"] == [{"budget": "default/web", "allowed": 0, "going": 1}]
+    assert room["spared"][0]["because"]["code"] == "AboveCeiling"
+    assert (room["unitsSpared"], room["podsSpared"]) == (1, 1)
+    assert (room["ceiling"], room["decidedBy"], document["retryAt"]) == (1, None, None)
 
 
 def test_a_choice_as_json() -> None:
-    document = decision_json(choosing())
+    room = document_of(choosing())["preemption"]
     lost_by = {"code": "LowestHighestPriority", "text": "lowest highest victim priority"}
-    units: Json = {"units": ["Pod/default/dear"], "unitCount": 1}
-    plan = {"victims": 1, "highestPriority": 5, "beyondBudgets": 0, **units}
-    assert document["nodes"] == [{"name": "n2", "plan": plan, "lostBy": lost_by}]
-    assert document["decidedBy"] == lost_by
+    assert room["losers"] == [
+        {
+            "domain": "n2",
+            "pods": 1,
+            "highest": 5,
+            "broken": 0,
+            "lostBy": lost_by,
+            "units": ["Pod/default/dear"],
+            "quality": None,
+            "unitCount": 1,
+        }
+    ]
+    assert (room["decidedBy"], room["plans"], room["exhaustive"]) == (lost_by, 2, False)
+    by = "lowest highest victim priority"
+    assert room["choice"] == f"the best of 2 placements by: {by}; proved: no plan disturbs less"
 
 
 def test_a_refusal_as_json() -> None:
-    document = decision_json(refused())
+    document = document_of(refused())
     assert document["outcome"] == "Unschedulable"
-    assert document["victims"] == []
-    assert document["refused"] == [
-        {
-            "nodes": 2,
-            "excludedBy": {"code": "InsufficientResource", "text": "has insufficient cpu left"},
-            "evictionMayHelp": True,
-            "examples": ["n1", "n2"],
-        }
-    ]
-    miss = document["nearestMiss"]
-    assert (miss["pod"], miss["resource"], miss["short"], miss["nodes"]) == ("default/g-0", "cpu", "1", 2)
+    assert document["preemption"] is None
+    reason = {"code": "InsufficientResource", "detail": "cpu", "text": "has insufficient cpu left"}
+    assert document["findings"] == [{"reason": reason, "nodes": 2, "curable": True, "examples": ["n1", "n2"]}]
+    miss = document["miss"]
+    assert (miss["pod"]["name"], miss["resource"], miss["short"], miss["nodes"]) == ("g-0", "cpu", 1000, 2)
     assert document["eviction"]["because"]["code"] == "NoHelp"
-    assert document["eviction"]["nearestMiss"]["pod"] == "default/g-1"
+    assert document["eviction"]["atBest"]["pod"]["name"] == "g-1"
+
+
+def test_nodes_that_were_chosen_are_not_counted_as_refused() -> None:
+    (finding,) = choosing().findings
+    assert (finding.nodes, finding.examples) == (1, ("n2",)), "n1 has its room in the end"
+    assert preempting().findings == ()
 
 
 def test_documents_have_the_same_fields_whatever_was_decided() -> None:
-    assert decision_json(preempting()).keys() == decision_json(refused()).keys()
+    assert document_of(preempting()).keys() == document_of(refused()).keys()

@@ -2,16 +2,18 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import without_hidden_names
 from reprieve.report.timeline import decision_line
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.decision_document import decision_of, document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.report import texts
 from tests.unit.scheduler.making import a_node, a_pod, wanting
@@ -21,7 +23,7 @@ GROWS = wanting(a_pod("db", cpu="2", priority=9, on="n1"), "3")
 
 
 def decision(*others: Pod) -> Decision:
-    settings = Settings(policies={SCHEDULER_NAME: Policy(resizes=DeferredResizes())})
+    settings = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())})
     things: list[KubernetesObject] = [a_node("n1"), a_node("n2"), GROWS, *others]
     (found,) = Stage(Scheduler(settings)).happens(*map(Seen, things), Synced()).decisions
     return found
@@ -33,16 +35,19 @@ def test_a_resize_that_preempts() -> None:
     assert heading == f"Pod default/db (priority 9): decision {found.id}"
     assert price == "  It fits after preemption: preempting 1 pod on n1."
     assert then == "  Then db gets 3 cpu on n1."
-    told = decision_json(found)
-    assert told["growth"] == {"node": "n1", "resources": {"cpu": {"has": "2", "wants": "3"}}}
-    assert told["victims"][0]["name"] == "low"
+    assert found.preemption is not None
+    assert found.preemption.choice_text == ("no other placement is possible; proved: no plan disturbs less")
+    told = document_of(found)
+    resources = {"cpu": {"has": 2000, "wants": 3000}}
+    assert told["growth"] == {"node": "n1", "resources": resources, "beside": [], "others": 0}
+    assert told["preemption"]["victims"][0]["pod"]["name"] == "low"
 
 
 def test_it_fits() -> None:
     found = decision()
     fits = "It fits without preemption: db gets 3 cpu on n1, once the kubelet acts."
     assert texts(decision_lines(found))[1:] == [f"  {fits}"]
-    assert decision_json(found)["outcome"] == "FitsInPlace"
+    assert document_of(found)["outcome"] == "FitsInPlace"
     text = "Pod default/db: there is room for 3 cpu on n1: waits for the kubelet"
     assert decision_line(found).text == text
 
@@ -60,11 +65,11 @@ def test_a_resize_that_cannot_preempt() -> None:
 def test_members_that_were_decided_in_one_go_are_named_to_those_that_may_read_them() -> None:
     found = decision()
     assert found.growth is not None
-    few = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=2))
+    few = structs.replace(found, growth=structs.replace(found.growth, beside=("t-1", "t-2"), others=2))
     assert texts(decision_lines(few))[-1] == "  Decided in one go with 2 other members of its gang: t-1, t-2."
-    many = replace(found, growth=replace(found.growth, beside=("t-1", "t-2"), others=30))
+    many = structs.replace(found, growth=structs.replace(found.growth, beside=("t-1", "t-2"), others=30))
     assert texts(decision_lines(many))[-1] == "  Decided in one go with 30 other members of its gang."
-    assert decision_of(decision_json(few)).growth == few.growth
+    assert decision_of(document_of(few)).growth == few.growth
     hidden = without_hidden_names(few, lambda kind, namespace: False).growth
     assert hidden is not None
     assert hidden.beside == ()

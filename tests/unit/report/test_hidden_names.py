@@ -2,17 +2,18 @@
 
 import json
 import re
-from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.rejection_codes import Code, Reason
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import MayGet, may_get_all, named_in, without_hidden_names
 from reprieve.scheduler.decision import Decision, Finding
+from reprieve.scheduler.decision_document import document_of
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
@@ -48,7 +49,7 @@ def in_namespace(only: str) -> MayGet:
 
 
 def said(decision: Decision) -> str:
-    return "\n".join([json.dumps(decision_json(decision)), *texts(decision_lines(decision))])
+    return "\n".join([json.dumps(document_of(decision)), *texts(decision_lines(decision))])
 
 
 def without_uids(text: str) -> str:
@@ -75,21 +76,21 @@ def test_the_preemptor_does_not_learn_the_names_of_victims_in_other_namespaces()
     shown = without_hidden_names(made, in_namespace(DEMAND))
     assert "secret" not in without_uids(said(shown))
     assert VICTIMS not in said(shown)
-    (first, *_), document = shown.preemption.victims if shown.preemption else (), decision_json(shown)
+    (first, *_), document = shown.preemption.victims if shown.preemption else (), document_of(shown)
     assert (first.pod.kind, first.pod.uid, first.priority) == ("Pod", "uid-t-0-secret", 1)
     assert document["demand"]["name"] == "urgent"
-    victim = document["victims"][0]
-    assert (victim["name"], victim["namespace"], victim["unit"]) == (None, None, "PodGroup")
-    assert document["budgets"] == [{"name": None, "disruptionsAllowed": 0, "evictions": 1}]
+    victim = document["preemption"]["victims"][0]
+    assert (victim["pod"]["name"], victim["pod"]["namespace"], victim["unit"]) == ("", "", "PodGroup/")
+    assert document["preemption"]["exceeded"] == [{"budget": "", "allowed": 0, "going": 1}]
 
 
 def test_the_victim_does_not_learn_the_name_of_its_preemptor_in_another_namespace() -> None:
     shown = without_hidden_names(preempting(), in_namespace(VICTIMS))
-    document = decision_json(shown)
+    document = document_of(shown)
     assert "urgent" not in without_uids(said(shown))
     assert DEMAND not in said(shown)
-    assert (document["demand"]["kind"], document["demand"]["priority"]) == ("PodGroup", 9)
-    assert document["victims"][0]["name"] == "t-0-secret"
+    assert (document["demand"]["kind"], document["priority"]) == ("PodGroup", 9)
+    assert document["preemption"]["victims"][0]["pod"]["name"] == "t-0-secret"
 
 
 def test_a_refusal_of_a_hidden_gang_names_none_of_its_pods() -> None:
@@ -128,7 +129,7 @@ def test_a_reader_of_groups_alone_learns_neither_their_pods_nor_the_claims_of_th
 @pytest.mark.parametrize("kind", ["Pod", "PodGroup", "PodDisruptionBudget"])
 def test_each_kind_counts_for_itself(kind: str) -> None:
     shown = without_hidden_names(preempting(), lambda asked, _: asked != kind)
-    text = json.dumps(decision_json(shown)["victims"])
+    text = json.dumps(document_of(shown)["preemption"]["victims"])
     hidden = {"Pod": '"name": "web-secret"', "PodGroup": "train-secret", "PodDisruptionBudget": "pdb-secret"}
     for one, name in hidden.items():
         assert (name in text) is (one != kind)

@@ -178,7 +178,7 @@ def test_the_records_of_a_last_step_may_be_missing(tmp_path: Path) -> None:
 
 def test_a_journal_of_the_first_format_has_none_and_is_replayed(tmp_path: Path) -> None:
     def older(lines: list[bytes]) -> list[bytes]:
-        return [line.replace(b'"begin":2', b'"begin":1') for line in lines if not is_record(line)]
+        return [line.replace(b'"begin":3', b'"begin":1') for line in lines if not is_record(line)]
 
     run = changed(preempted(tmp_path), older)
     assert (run.difference, run.decisions) == (None, 1)

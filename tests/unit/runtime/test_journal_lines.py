@@ -127,7 +127,7 @@ def test_that_none_was_decided_about() -> None:
 
 
 def test_a_beginning() -> None:
-    assert entry(began({"gates": {"A": True}})) == Began({"gates": {"A": True}}, format=2)
+    assert entry(began({"gates": {"A": True}})) == Began({"gates": {"A": True}}, format=3)
 
 
 def test_the_beginning_of_an_older_journal() -> None:
@@ -149,7 +149,7 @@ def test_the_beginning_of_an_older_journal() -> None:
         (b'{"events": [{}]}', "is not a line of a journal: an event has no 'is'"),
         (b'{"records": [{"is": "Dragon"}]}', "names a kind that Reprieve does not know: 'Dragon'"),
         (b'{"events": [{"is": "Done", "effect": {}}]}', "is not a line of a journal: an event has no 'kind'"),
-        (b'{"begin": 3}', "has format 3, and this version of Reprieve reads 1 to 2"),
+        (b'{"begin": 4}', "has format 4, and this version of Reprieve reads 1 to 3"),
     ],
 )
 def test_what_is_no_line(line: bytes, complaint: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprieve.model.effects import Bind
+from reprieve.model.effects import Bind, SetCondition
 from reprieve.model.events import Gone, PlanImproved, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.preemption.least_disturbance import solver_task
@@ -64,7 +64,7 @@ def played(
 def test_others_are_decided_while_a_plan_is_improved() -> None:
     """As many, and as fast, as if nothing were improved."""
     told, cluster = played(SlowSolver([1.5]))
-    (asked,), (decided,) = told.at(Outcome.IMPROVING), told.at(Outcome.PREEMPTS)
+    (asked, _), (decided,) = told.at(Outcome.IMPROVING), told.at(Outcome.PREEMPTS)  # after a second, too
     assert asked == 0.0
     assert 1.5 <= decided < 1.6
     assert len(told.at(Outcome.PLACED)) == OTHERS
@@ -76,8 +76,14 @@ def test_others_are_decided_while_a_plan_is_improved() -> None:
 
 def test_nothing_is_sent_for_the_plan_before_the_answer() -> None:
     _, cluster = played(SlowSolver([1.5]))
-    times = [time for time, effect in cluster.tried if effect.target.name in ("g", "g-0", "g-1")]
-    assert times and min(times) >= 1.5
+    tried = [(time, effect) for time, effect in cluster.tried if effect.target.name in ("g", "g-0", "g-1")]
+    (first, reported), *rest = tried
+    assert isinstance(reported, SetCondition) and (reported.target.name, reported.reason) == (
+        "g",
+        "ImprovingPlan",
+    )
+    assert 0.99 < first < 1.1
+    assert rest and min(time for time, _ in rest) >= 1.5
 
 
 def test_a_solver_that_does_not_answer_costs_patience_and_no_more() -> None:

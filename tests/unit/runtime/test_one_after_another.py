@@ -1,7 +1,8 @@
 """Whether others are decided while what was decided is still being done: the order of effects, either way."""
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from reprieve.assembly.scheduler_settings import limits_of
 from reprieve.cluster.port import Answer, Refused, Succeeded

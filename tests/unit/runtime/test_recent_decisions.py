@@ -1,9 +1,9 @@
 """Recent decisions: which are kept, for how long, and what becomes of their plans."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from reprieve.assembly.decision_pages import asked_for
 from reprieve.assembly.journals import journal_in, remembered

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.events import PlanImproved
-from reprieve.preemption.least_disturbance.solver_task import message_of, solved
+from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
 from reprieve.runtime.improver import Improver
 from reprieve.runtime.solver_process import WorkerProcess
-from reprieve.runtime.solver_worker import LENGTH
+from reprieve.runtime.solver_worker import REQUEST
 from tests.unit.runtime.requests import a_hard_request, a_request
 
 EFFORT = 300  # of a hard request: it is stopped in the middle of its search
@@ -97,7 +97,39 @@ def test_a_process_that_is_killed_in_mid_search_is_replaced() -> None:
     assert second.id == "d-2" and second.found[0].proved
 
 
-def test_a_process_that_takes_too_long_is_ended() -> None:
+def test_a_hard_room_is_answered_in_time_with_the_best_that_was_found() -> None:
+    """Also by a process that was started for it, and after a wait for another request."""
+
+    async def scene() -> list[PlanImproved]:
+        worker, answers = WorkerProcess(), list[PlanImproved]()
+        improver = Improver(worker, answers.append)
+        improver.submit(a_hard_request("d-1", patience=3.0))
+        improver.submit(a_hard_request("d-2", patience=6.0))
+        while worker.pid is None:
+            await asyncio.sleep(0.05)
+        pid = worker.pid
+        while len(answers) < 2:
+            await asyncio.sleep(0.05)
+        assert worker.pid == pid, "it was not ended"
+        await improver.close()
+        return answers
+
+    for answer in asyncio.run(asyncio.wait_for(scene(), 60.0)):
+        (found,) = answer.found
+        assert found.units and found.fell_short and not found.proved
+
+
+def test_a_search_ends_when_time_does() -> None:
+    began = time.monotonic()
+    message = message_of(a_hard_request("d-1"))
+    (found,) = answer_of(a_hard_request("d-1"), solved(message, lambda: began + 1.0 - time.monotonic())).found
+    assert found.units and found.fell_short and not found.proved
+    (none,) = answer_of(a_hard_request("d-1"), solved(message, lambda: 0.0)).found
+    assert none.fell_short and not none.proved
+    assert none.effort < found.effort < 10**9
+
+
+def test_a_process_that_hangs_is_ended() -> None:
     async def scene() -> list[PlanImproved]:
         worker, answers = WorkerProcess(), list[PlanImproved]()
         improver = Improver(worker, answers.append)
@@ -105,6 +137,7 @@ def test_a_process_that_takes_too_long_is_ended() -> None:
         while worker.pid is None:
             await asyncio.sleep(0.05)
         pid = worker.pid
+        os.kill(pid, signal.SIGSTOP)
         while not answers:
             await asyncio.sleep(0.05)
         await until_gone(pid)
@@ -123,7 +156,7 @@ def test_it_ends_with_its_parent(request_: object) -> None:
     command = [sys.executable, "-m", "reprieve.runtime.solver_worker"]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert worker.stdin is not None and worker.stdout is not None
-    worker.stdin.write(LENGTH.pack(len(message)) + message)
+    worker.stdin.write(REQUEST.pack(len(message), time.monotonic()) + message)
     worker.stdin.flush()
     time.sleep(1.0)
     worker.stdin.close()
@@ -140,7 +173,8 @@ from tests.unit.scheduler.test_improving import begun
 cluster = begun()
 cluster.stage.after(10.0)
 cluster.comes_true()
-assert [d.outcome for d in cluster.stage.decisions][:2] == ["ImprovesPlan", "Preempts"]
+outcomes = [d.outcome for d in cluster.stage.decisions]
+assert outcomes[0] == "ImprovesPlan" and "Preempts" in outcomes, outcomes
 assert "highspy" not in sys.modules, "the solver is loaded"
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.rejection_codes import Code
-from reprieve.preemption.policy import REPRIEVE, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.plugin_rejection_counts import PLUGINS
 from reprieve.runtime.telemetry import ABANDONED, PREEMPTORS, Telemetry
@@ -246,7 +246,7 @@ def test_a_pod_that_was_spared_and_under_which_ceiling() -> None:
 def test_what_a_gang_disturbs_and_saves() -> None:
     pods = [a_pod(f"p{i}", cpu="3", on=f"n{i}") for i in range(2)]
     members = [a_member(f"g-{i}", cpu="3", priority=9) for i in range(2)]
-    policies = {SCHEDULER_NAME: replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, search=LEAST_DISTURBANCE)}
     measured = Measured(settings=Settings(policies=policies)).begin(
         a_node("n0"), a_node("n1"), *pods, a_group("g", 9, 2), *members
     )

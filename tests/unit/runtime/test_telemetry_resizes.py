@@ -1,10 +1,12 @@
 """What metrics say of pods that want more where they run."""
 
+from dataclasses import replace
+
 from reprieve.model.effects import Evict
 from reprieve.model.events import Gone
 from reprieve.model.objects import Pod
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.runtime.test_telemetry import Measured, until_evicting
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -15,7 +17,7 @@ LOW = a_pod("low", cpu="2", on="n1")
 
 
 def measured(*others: Pod) -> Measured:
-    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())}
     return Measured(settings=Settings(policies=policies)).begin(a_node("n1"), GROWS, *others)
 
 
@@ -112,7 +114,7 @@ def test_a_plan_for_a_pod_that_goes() -> None:
 
 
 def test_members_of_a_gang_that_are_decided_in_one_go() -> None:
-    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())}
     members = [wanting(a_member(f"g{i}", "train", cpu="2", priority=9, on=f"n{i}"), "3") for i in range(1, 3)]
     others = [a_pod(f"low{i}", cpu="2", on=f"n{i}") for i in range(1, 3)]
     one = Measured(settings=Settings(policies=policies)).begin(

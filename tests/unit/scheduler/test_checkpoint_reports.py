@@ -1,21 +1,22 @@
 """Checkpoints that cannot be right are reported once, on the object that publishes them."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.scheduled_times import RUN_STARTED
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.criteria import AS_UPSTREAM, PODS
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 
-LEAST = Policy(search=SearchMode.LEAST_DISTURBANCE)
 STARTED = "1970-01-01T00:01:00Z"
 
 
@@ -34,7 +35,7 @@ def a_group(value: str) -> PodGroup:
     return msgspec.convert(document, PodGroup)
 
 
-def a_cluster(*things: Pod | PodGroup, policy: Policy = LEAST) -> Served:
+def a_cluster(*things: Pod | PodGroup, policy: Policy = REPRIEVE) -> Served:
     """At a time of 100 seconds."""
     cluster = served(a_node(), settings=Settings(policies={SCHEDULER_NAME: policy}))
     cluster.stage.now = 100.0
@@ -88,6 +89,6 @@ def named(pod: Pod) -> Any:
     return msgspec.structs.replace(pod.metadata, uid="uid-again")
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy(disturbance=(Disturbance.PODS,), search=LEAST.search)])
+@pytest.mark.parametrize("policy", [replace(REPRIEVE, disturbance=order) for order in (AS_UPSTREAM, (PODS,))])
 def test_nothing_is_reported_where_lost_work_does_not_count(policy: Policy) -> None:
     assert warnings(a_cluster(publishing("never"), policy=policy)) == []

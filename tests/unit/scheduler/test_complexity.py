@@ -20,7 +20,7 @@ from reprieve.model.events import Done, Event, Gone, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, PodGroup, PriorityClass
 from reprieve.model.template_interning import Templates
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
@@ -189,7 +189,7 @@ Batches = list[list[Event]]  # events that are observed together
 def decide(batches: Batches) -> None:
     """From nothing: no template is remembered from before."""
     pod_compilation._remembered, footprint._remembered = Templates(), Templates()
-    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
+    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE}))
     for events in batches:
         scheduler.observe(events, 0.0)
         while scheduler.decide(0.0) is not None:
@@ -344,7 +344,7 @@ def test_members_that_arrive_together_cost_in_proportion(
 
 def preemption_of_a_gang(count: int, *, whole: bool) -> Batches:
     """A gang runs, another one preempts it; all effects of a step are carried out, and seen, in one batch."""
-    served = Served(Stage(Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))))
+    served = Served(Stage(Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE}))))
     scheduler, batches = served.stage.scheduler, Batches()
 
     def observed(*events: Event) -> list[Effect]:

@@ -1,5 +1,7 @@
 """Groups as demands: which pods ask together, for how many room is made, and what holds a group back."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -7,7 +9,7 @@ from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Named, Node, Pod, PodGroup, PriorityClass
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.demand_key import by_itself
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules, no_policy
@@ -614,7 +616,7 @@ def test_a_class_that_is_deleted_later_takes_no_priority_away() -> None:
 
 # --- without groups ------------------------------------------------------------------------------
 
-ALONE = Settings(demand_of_pod=by_itself, policies={SCHEDULER_NAME: Policy(units=pods_alone)})
+ALONE = Settings(demand_of_pod=by_itself, policies={SCHEDULER_NAME: replace(REPRIEVE, units=pods_alone)})
 
 
 def test_without_groups_pods_are_scheduled_alone() -> None:

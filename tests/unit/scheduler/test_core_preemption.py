@@ -1,12 +1,14 @@
 """From a decision to evict to the bind: what is reserved for which pod, and what happens on failures."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
 from reprieve.model.objects import Node, NodeSpec
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget, a_stranger
@@ -423,7 +425,10 @@ def test_a_scheduler_without_a_policy_evicts_nothing() -> None:
 
 
 def test_a_budget_that_must_not_be_broken_is_waited_for() -> None:
-    web, strict = a_pod("web", cpu="3", on="n1", labels={"app": "web"}), Policy(breaks_no_budget=True)
+    web, strict = (
+        a_pod("web", cpu="3", on="n1", labels={"app": "web"}),
+        replace(REPRIEVE, breaks_no_budget=True),
+    )
     budget, policies = a_budget("web", 0, app="web"), {SCHEDULER_NAME: strict}
     cluster = served(NODE, web, budget, NEW, settings=Settings(policies=policies))
     assert cluster.outcomes() == ["Unschedulable"]

@@ -1,13 +1,17 @@
 """Gangs whose members differ: placed in any order, within the effort of a decision."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.placement.profile import Profile
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import PRIORITY_CEILING, REPRIEVE
+from reprieve.report.decisions import decision_lines
 from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.settings import SCHEDULER_NAME
 from tests.unit.report import texts
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
@@ -37,8 +41,13 @@ def tight() -> list[KubernetesObject]:
     return [named_node("n1", "4"), named_node("n2", "3"), a_group("g", 9, 3), *members]
 
 
-def with_effort(units: int, *things: KubernetesObject) -> Decision:
-    return only_decision(*things, profiles={SCHEDULER_NAME: Profile(planning_effort=units)})
+# A search of the model finds that nothing has to go here.
+CEILING = replace(REPRIEVE, search=PRIORITY_CEILING)
+
+
+def with_effort(units: int, *things: KubernetesObject, policy: Policy = REPRIEVE) -> Decision:
+    profiles = {SCHEDULER_NAME: Profile(planning_effort=units)}
+    return only_decision(*things, policy=policy, profiles=profiles)
 
 
 def places(decision: Decision) -> dict[str, str]:
@@ -80,7 +89,7 @@ def test_what_the_effort_does_not_suffice_for_is_not_proved() -> None:
     assert decision.unproved is not None
     assert decision.unproved.code == "EffortSpent"
     assert decision.text.endswith("; not proved: the effort of 1 placement was spent")
-    assert decision_json(decision)["unproved"] == {
+    assert document_of(decision)["unproved"] == {
         "code": "EffortSpent",
         "text": "not proved: the effort of 1 placement was spent",
     }
@@ -90,7 +99,7 @@ def test_what_the_effort_does_not_suffice_for_is_not_proved() -> None:
 
 def test_victims_that_may_not_be_needed() -> None:
     low = a_pod("low", cpu="4", on="n3", priority=1)
-    decision = with_effort(4, named_node("n3"), low, *tight())
+    decision = with_effort(4, named_node("n3"), low, *tight(), policy=CEILING)
     assert (decision.outcome, decision.victims) == (Outcome.PREEMPTS, ("Pod/default/low",))
     said = texts(decision_lines(decision))
     assert "  That it needs these victims is not proved: the effort of 1 placement was spent." in said

@@ -32,7 +32,7 @@ def test_the_answer_is_the_one_that_all_gets_alone() -> None:
     together = {d.demand.name: d for d in alike().stage.decisions}
     for name in NAMES:
         (alone,) = served(a_node(), a_class(), tolerant(), a_newcomer(name)).stage.decisions
-        assert replace(together[name], id=alone.id) == alone
+        assert structs.replace(together[name], id=alone.id) == alone
 
 
 def test_no_two_decisions_share_an_id() -> None:

@@ -11,15 +11,16 @@ from reprieve.model.effects import Announce, Evict, Nominate, SetCondition, Targ
 from reprieve.model.events import EvictionsRead
 from reprieve.model.objects import Pod, PodGroup, ReplicaSet
 from reprieve.model.workloads import PastEviction
-from reprieve.preemption.eligibility import RULES, WithinLimit
 from reprieve.preemption.eviction_limit import EvictionLimit
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import RULES
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.report.decision_documents import decision_of
-from reprieve.report.decisions import decision_json, decision_lines
+from reprieve.preemption.searches import REPRIEVE
+from reprieve.preemption.within_limit import WithinLimit
+from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import without_hidden_names
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision, Limited, Outcome
+from reprieve.scheduler.decision import Decision, Outcome, ProtectedBy
+from reprieve.scheduler.decision_document import decision_of, document_of
 from reprieve.scheduler.eviction_chains import EvictionChains
 from reprieve.scheduler.plan_records import ChainContinued
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -30,7 +31,7 @@ LIMIT = EvictionLimit(2, 600.0, 1000)
 
 
 def limited(limit: EvictionLimit = LIMIT) -> Settings:
-    return Settings(policies={SCHEDULER_NAME: Policy(rules=(*RULES, WithinLimit(limit)))})
+    return Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, rules=(*RULES, WithinLimit(limit)))})
 
 
 def owned(pod: Pod, kind: str = "ReplicaSet", name: str = "web-1", created: float | None = None) -> Pod:
@@ -145,20 +146,31 @@ def test_a_demand_is_told_the_workload_and_the_moment() -> None:
     assert (decision.outcome, decision.retry_at) == (Outcome.UNSCHEDULABLE, 600.0)
     assert decision.eviction is not None
     assert decision.eviction.because.code == "EvictionLimit"
-    assert decision.eviction.limited == (Limited("Deployment/default/web", 1, 2, 600.0),)
+    assert decision.eviction.protected == (
+        ProtectedBy(
+            "EvictionLimit",
+            ("Deployment/default/web",),
+            1,
+            "of a workload that was evicted 2 times within 10 min (evictionLimit)",
+            600.0,
+            "the protection of Deployment default/web by evictionLimit",
+        ),
+    )
     text = "\n".join(line.text for line in decision_lines(decision))
     assert "evicted 2 times within 10 min (evictionLimit) is protected until 00:10:00 UTC" in text
 
 
 def test_programs_read_it_and_read_it_again() -> None:
     decision = last(twice().show(a_pod("new", cpu="4", priority=9)))
-    document = decision_json(decision)
-    assert document["eviction"]["limited"] == [
+    document = document_of(decision)
+    assert document["eviction"]["protected"] == [
         {
-            "workload": "Deployment/default/web",
+            "code": "EvictionLimit",
+            "by": ["Deployment/default/web"],
             "pods": 1,
-            "evictions": 2,
-            "until": "1970-01-01T00:10:00.000Z",
+            "which": "of a workload that was evicted 2 times within 10 min (evictionLimit)",
+            "first": "1970-01-01T00:10:00Z",
+            "ends": "the protection of Deployment default/web by evictionLimit",
         }
     ]
     again = decision_of(document)
@@ -170,11 +182,11 @@ def test_a_reader_without_rights_reads_no_name() -> None:
     for shown in (
         without_hidden_names(decision, lambda kind, namespace: False),
         without_hidden_names(
-            replace(decision, demand=of_another_kind(decision)), lambda kind, _: kind == "X"
+            msgspec.structs.replace(decision, demand=of_another_kind(decision)), lambda kind, _: kind == "X"
         ),
     ):
         assert shown.eviction is not None
-        assert [one.workload for one in shown.eviction.limited] == ["Deployment/"]
+        assert [(one.by, one.ends) for one in shown.eviction.protected] == [(("Deployment/",), "")]
 
 
 def of_another_kind(decision: Decision) -> Target:
@@ -192,7 +204,8 @@ def test_it_preempts_at_that_moment_and_not_before() -> None:
 def test_an_eviction_that_is_refused_wakes_what_waits_for_the_limit() -> None:
     """The eviction on one node makes the limit, and a pod that wants to grow on another waits: what happens
     on the first node alone would not wake it."""
-    policy = Policy(
+    policy = replace(
+        REPRIEVE,
         rules=(*RULES, WithinLimit(EvictionLimit(1, 600.0, 1000))),
         resizes=DeferredResizes(Accounting.KUBELET),
     )

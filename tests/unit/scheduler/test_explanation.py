@@ -1,8 +1,11 @@
 """What a decision says of victims, of spared units, and of what was missing."""
 
+from dataclasses import replace
+
 from reprieve.model.effects import SetCondition
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.decision import Decision, Miss, Outcome, Preemption
 from reprieve.scheduler.gang_strategy import POD_BY_POD
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member, only_decision, preempting
@@ -36,7 +39,7 @@ def test_a_victim_is_told_what_its_room_is_needed_for() -> None:
     (victim,) = made.victims
     assert (victim.pod.name, victim.node, victim.unit) == ("old", "n1", "Pod/default/old")
     assert (victim.because.code, victim.because.text) == ("RoomNeeded", "n1 is short of cpu by 1")
-    assert made.giving_way == (("n1", 1),)
+    assert made.victim_nodes == {"n1": 1}
 
 
 def test_a_pod_that_holds_a_port_is_told_that() -> None:
@@ -139,11 +142,11 @@ def test_a_plan_loses_by_the_first_criterion_in_which_it_is_worse() -> None:
     )
     assert made.domain == "n3"
     assert [(loser.domain, loser.pods, loser.lost_by.code) for loser in made.losers] == [
-        ("n2", 2, "SmallestSumOfPriorities"),
+        ("n2", 2, "FewestPodsStopped"),
         ("n1", 1, "LowestHighestPriority"),
     ]
     assert made.decided_by is not None
-    assert made.decided_by.code == "SmallestSumOfPriorities"
+    assert made.decided_by.code == "FewestPodsStopped"
 
 
 def test_at_most_twenty_losers_are_kept() -> None:
@@ -248,7 +251,7 @@ def test_budgets_that_must_hold() -> None:
         a_budget("all", app="web"),
         a_pod("web", cpu="4", on="n1", labels={"app": "web"}),
         a_pod("new", cpu="1", priority=9),
-        policy=Policy(breaks_no_budget=True),
+        policy=replace(REPRIEVE, breaks_no_budget=True),
     )
     assert why(decision) == (
         "Budgets",

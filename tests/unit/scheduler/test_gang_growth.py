@@ -8,8 +8,8 @@ from typing import Any
 from reprieve.model.effects import SetCondition
 from reprieve.model.events import Failed, Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.gang_growth import GangGrowth
@@ -32,7 +32,7 @@ def low(number: int) -> Pod:
 
 
 def stage(*things: KubernetesObject, window: float | None = 1.0) -> Stage:
-    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())}
     scheduler = Scheduler(replace(Settings(policies=policies), resize_window=window))
     nodes = [a_node(f"n{number}") for number in (1, 2, 3)]
     return Stage(scheduler, 1000.0).happens(*map(Seen, (*nodes, *things)), Synced())
@@ -145,7 +145,7 @@ def test_without_a_window_each_is_decided_by_itself() -> None:
 
 def a_large_gang(count: int, *more: KubernetesObject) -> Scheduler:
     """All members but one have asked, and none of them fits."""
-    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())}
     scheduler = Scheduler(replace(Settings(policies=policies), resize_window=1.0))
     numbers = range(count)
     nodes = [a_node(f"n{number}") for number in (*numbers, count)]

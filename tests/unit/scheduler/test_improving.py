@@ -5,29 +5,30 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.events import Improvement, PlanImproved
-from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.events import Gone, Improvement, PlanImproved
+from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.placement.effort import NO_EFFORT
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
+from reprieve.preemption.criteria import PODS_STOPPED
 from reprieve.preemption.domain_plan import Planning
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
 from reprieve.preemption.least_disturbance.solver_task import answer_of, message_of, solved
-from reprieve.preemption.plan import Plan, Quality
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.plan import Plan
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.decision import Outcome, PlanQuality
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve.scheduler.validation import BrokenRuleError
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
-from tests.unit.scheduler.making import a_node, a_pod, later
+from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.stage import remains
 
 PATIENCE = 2.0
-POLICY = Policy(search=SearchMode.LEAST_DISTURBANCE, patience=PATIENCE)
+POLICY = replace(REPRIEVE, search=LEAST_DISTURBANCE, patience=PATIENCE)
 
 # Groups that go whole: nodes, and cpu of their pods there. Two nodes have to be emptied.
 GROUPS = {
@@ -66,7 +67,7 @@ def outcomes(cluster: Served) -> list[Outcome]:
     return [decision.outcome for decision in cluster.stage.decisions]
 
 
-def quality(cluster: Served) -> Quality:
+def quality(cluster: Served) -> PlanQuality:
     room = cluster.stage.decisions[-1].preemption
     assert room is not None and room.quality is not None
     return room.quality
@@ -138,8 +139,10 @@ def test_without_effort_no_solver_is_asked() -> None:
 
 def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
     cluster = begun()
+    assert cluster.stage.scheduler.next_time() == 1.0, "then it is reported"
+    cluster.stage.after(1.0)
     assert cluster.stage.scheduler.next_time() == PATIENCE
-    cluster.stage.after(PATIENCE)
+    cluster.stage.after(PATIENCE - 1.0)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
     unproved = cluster.stage.decisions[-1].unproved
     assert unproved is not None and unproved.code == "NoAnswer", "and not that an effort was spent"
@@ -150,15 +153,15 @@ def test_a_plan_that_is_searched_anew_says_that_no_solver_has_answered() -> None
     cluster = begun()
     cluster.gone(reserved(cluster)["g-0"], kind="Node")
     cluster.stage.after(PATIENCE)
-    assert outcomes(cluster) == [Outcome.IMPROVING, Outcome.IMPROVING, Outcome.PREEMPTS]
+    assert (outcomes(cluster)[-1], {*outcomes(cluster)[:-1]}) == (Outcome.PREEMPTS, {Outcome.IMPROVING})
     assert not quality(cluster).proved
     said = [decision.unproved.code for decision in cluster.stage.decisions if decision.unproved is not None]
-    assert said == ["NoAnswer"] * 3
+    assert said == ["NoAnswer"] * len(outcomes(cluster))
     assert (NO_EFFORT.spent, NO_EFFORT.fell_short, NO_EFFORT.unanswered) == (0, False, False)
 
 
 def test_a_plan_that_its_bound_proves_is_not_said_to_be_unproved() -> None:
-    cluster = begun(replace(POLICY, disturbance=(Disturbance.PODS_STOPPED,)))
+    cluster = begun(replace(POLICY, disturbance=(PODS_STOPPED,)))
     cluster.gone("w1-0", "w1-1", "w1-2").stage.after(PATIENCE)
     decision = cluster.stage.decisions[-1]
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, {"w0", "w2"})
@@ -255,7 +258,7 @@ def test_a_node_of_the_first_plan_vanishes() -> None:
 def test_a_demand_of_higher_priority_takes_what_it_needs() -> None:
     cluster = begun()
     cluster.show(*gang("vip", 30))
-    assert outcomes(cluster)[-1] is Outcome.IMPROVING
+    assert outcomes(cluster) == [Outcome.IMPROVING, Outcome.PREEMPTS], "the solver is busy"
     cluster.stage.improve()
     plans = dict(cluster.stage.scheduler._state.plans)
     assert {key.name for key in plans} == {"vip", "g"}
@@ -393,12 +396,203 @@ def test_work_that_is_lost_meanwhile_is_no_reason_to_search_again(
         group, metadata=msgspec.structs.replace(group.metadata, annotations=saved)
     )
     cluster = served(*world(), published, *gang(), settings=Settings(policies={SCHEDULER_NAME: POLICY}))
-    before = dict(quality(cluster).cost)[Disturbance.LOST_WORK]
+    before = quality(cluster).cost["LostWork"] or 0
     if answered:
         cluster.stage.now += PATIENCE / 2
         cluster.stage.improve()
     else:
         cluster.stage.after(PATIENCE)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST if answered else FIRST)
-    assert dict(quality(cluster).cost)[Disturbance.LOST_WORK] > before
+    assert (quality(cluster).cost["LostWork"] or 0) > before
     assert len(searches) == 1
+
+
+# --- while the solver is busy --------------------------------------------------------------------
+
+
+def wide_nodes() -> list[KubernetesObject]:
+    """Two more nodes, which no member of the first gang needs, and their pods."""
+    nodes: list[KubernetesObject] = [a_node(f"m{i}", cpu="8") for i in range(2)]
+    pods = (a_pod(f"kept-{i}", cpu="8", on=f"m{i}", priority=20, labels={"app": "kept"}) for i in range(2))
+    return [*nodes, *pods]
+
+
+def busy(policy: Policy = POLICY, *things: KubernetesObject) -> Served:
+    """The first gang waits for the solver, and a more important one comes that needs the wide nodes."""
+    everything = *world(), *wide_nodes(), *things, *gang()
+    cluster = served(*everything, settings=Settings(policies={SCHEDULER_NAME: policy}))
+    assert outcomes(cluster) == [Outcome.IMPROVING]
+    return cluster.show(*gang("wide", 30, cpu="8"))
+
+
+def test_another_gang_goes_ahead_with_its_first_plan() -> None:
+    """It sees the same room, so that a gap is left for it, too."""
+    cluster = begun()
+    cluster.show(*gang("vip", 30))
+    decision = cluster.stage.decisions[-1]
+    assert (decision.demand.name, decision.outcome, victims(cluster)) == ("vip", Outcome.PREEMPTS, FIRST)
+    assert decision.unproved is not None and decision.unproved.code == "NoAnswer"
+    assert [request.demand.name for request in cluster.stage.asked] == ["g"]
+
+
+def test_once_the_search_is_moot_the_next_gang_asks() -> None:
+    cluster = begun()
+    cluster.gone("g-0", "g-1").show(*gang("h"))
+    assert outcomes(cluster) == [Outcome.IMPROVING] * 2
+    assert [request.demand.name for request in cluster.stage.asked] == ["g", "h"]
+
+
+def test_where_budgets_are_always_respected_a_first_plan_within_them_goes_ahead() -> None:
+    strict = replace(POLICY, breaks_no_budget=True)
+    cluster = busy(strict, a_budget("kept", 2, app="kept"))
+    assert (outcomes(cluster)[-1], cluster.stage.decisions[-1].pods) == (Outcome.PREEMPTS, 2)
+    assert len(cluster.stage.asked) == 1
+
+
+def test_where_the_first_plan_exceeds_a_budget_that_is_always_respected_the_solver_is_asked() -> None:
+    strict, budget = replace(POLICY, breaks_no_budget=True), a_budget("kept", 1, app="kept")
+    assert outcomes(busy(POLICY, budget))[-1] is Outcome.PREEMPTS
+    cluster = busy(strict, budget)
+    assert outcomes(cluster) == [Outcome.IMPROVING] * 2
+    (_, (name, effort)) = ((request.demand.name, request.effort) for request in cluster.stage.asked)
+    assert name == "wide"
+    cluster.stage.improve()
+    assert {decision.demand.name: decision.outcome for decision in cluster.stage.decisions} == {
+        "g": Outcome.PREEMPTS,
+        "wide": Outcome.UNSCHEDULABLE,
+    }
+    (alone,) = served_alone(strict, budget).stage.asked
+    assert effort == alone.effort, "the search for a first plan is not paid twice"
+
+
+def served_alone(policy: Policy, *things: KubernetesObject) -> Served:
+    """The same without the first gang and its nodes."""
+    everything = *wide_nodes(), *things, *gang("wide", 30, cpu="8")
+    return served(*everything, settings=Settings(policies={SCHEDULER_NAME: policy}))
+
+
+# --- what a group says of it ---------------------------------------------------------------------
+
+LONG = replace(POLICY, patience=6.0)
+
+
+def said(cluster: Served, name: str = "g") -> list[tuple[str, str]]:
+    """What a group was told to say about its start: statuses and reasons."""
+    return [
+        (effect.status, effect.reason)
+        for effect in cluster.stage.wanted
+        if isinstance(effect, SetCondition)
+        and (effect.type, effect.target.name) == ("PodGroupInitiallyScheduled", name)
+    ]
+
+
+def shown(cluster: Served) -> tuple[str, str]:
+    """Status and reason of the group's condition, once all is done that is wanted now."""
+    cluster.does()
+    group = cluster.objects[cluster.named("g", "PodGroup")]
+    assert isinstance(group, PodGroup)
+    found = {c.type: (c.status, c.reason) for c in group.status.conditions}
+    return found["PodGroupInitiallyScheduled"]
+
+
+def test_what_takes_no_second_is_not_reported() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(0.9)
+    assert said(cluster) == []
+    cluster.stage.improve()
+    assert said(cluster) == [("False", "Unschedulable")], "it waits for its victims"
+
+
+def test_after_a_second_the_group_says_that_its_plan_is_improved() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(1.0)
+    told = [effect for effect in cluster.stage.wanted if isinstance(effect, SetCondition)]
+    (written,) = (effect for effect in told if effect.target.name == "g")
+    assert (written.target.name, written.status, written.reason) == ("g", "False", "ImprovingPlan")
+    first = cluster.stage.decisions[0]
+    assert written.message == (
+        "a better plan is searched for before any pod is evicted: the first plan evicts 8 pods "
+        f"(decision {first.id})"
+    )
+
+
+def test_it_says_so_once_and_nothing_else_meanwhile() -> None:
+    cluster = begun(LONG)
+    for i in range(5):
+        cluster.show(a_node(f"small-{i}", cpu="1")).stage.after(1.0)
+    assert set(outcomes(cluster)) == {Outcome.IMPROVING}
+    assert said(cluster) == [("False", "ImprovingPlan")]
+
+
+def test_the_plan_that_opens_replaces_it() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(6.0)
+    assert outcomes(cluster)[-1] is Outcome.PREEMPTS
+    assert said(cluster) == [("False", "ImprovingPlan"), ("False", "Unschedulable")]
+    cluster.comes_true()
+    assert shown(cluster) == ("True", "Scheduled")
+
+
+def test_room_that_is_found_replaces_it() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    assert shown(cluster) == ("False", "ImprovingPlan")
+    cluster.show(a_node("n8"), a_node("n9"))
+    cluster.stage.after(1.0)
+    cluster.does()
+    assert shown(cluster) == ("True", "Scheduled")
+
+
+def test_a_refusal_replaces_it() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    cluster.gone("n0", "n1", "n2", "n3", kind="Node").stage.after(4.0)
+    assert outcomes(cluster)[-1] is Outcome.UNSCHEDULABLE
+    assert said(cluster) == [("False", "ImprovingPlan"), ("False", "Unschedulable")]
+
+
+def test_a_scheduler_that_takes_over_replaces_what_another_said() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    assert shown(cluster) == ("False", "ImprovingPlan")
+    again = cluster.restarted()
+    assert said(again) == []
+    again.stage.improve()
+    assert shown(again) == ("False", "Unschedulable")
+    again.comes_true()
+    assert shown(again) == ("True", "Scheduled")
+
+
+def test_a_gang_that_lacks_a_member_says_so() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    cluster.gone("g-1")
+    assert said(cluster) == [("False", "ImprovingPlan"), ("False", "Unschedulable")]
+    assert reserved(cluster) == {}
+
+
+def test_a_gang_that_is_withdrawn_does_not_go_on_saying_so() -> None:
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    cluster.stage.happens(*(Gone(target(one)) for one in gang() if isinstance(one, Pod)))
+    assert said(cluster) == [("False", "ImprovingPlan"), ("False", "NoPodWaits")]
+    assert said(begun(LONG).gone("g-0", "g-1")) == [], "there was nothing to replace"
+
+
+def test_a_gang_that_gets_another_member_is_improved_on() -> None:
+    cluster = begun(LONG)
+    cluster.show(a_member("g-2", "g", cpu="4", priority=9)).stage.after(0.5)
+    assert set(outcomes(cluster)) == {Outcome.IMPROVING}
+    cluster.stage.improve()
+    assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, BEST)
+
+
+def test_a_gang_that_may_not_preempt_any_more_keeps_no_room() -> None:
+    cluster = begun(LONG)
+    for name in ("g-0", "g-1"):
+        pod = later(cluster.pod(name))
+        cluster.show(
+            msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, preemption_policy="Never"))
+        )
+    cluster.stage.improve()
+    assert (outcomes(cluster)[-1], reserved(cluster)) == (Outcome.UNSCHEDULABLE, {})

@@ -1,13 +1,16 @@
 """Running pods that want more: when they are decided, and what is not done for them."""
 
+from dataclasses import replace
+
 import pytest
 
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen, Synced, Unread
 from reprieve.model.objects import Condition, KubernetesObject, Node, Pod, Problem, Ref
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.decision import Grown
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.handover import MARK, MARK_REASON
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -23,7 +26,7 @@ LOW = a_pod("low", cpu="2", priority=1, on="n1")
 
 def settings(**policy: object) -> Settings:
     fields = {"resizes": DeferredResizes(), **policy}
-    return Settings(policies={SCHEDULER_NAME: Policy(**fields)})  # type: ignore[arg-type]  # by name
+    return Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, **fields)})  # type: ignore[arg-type]  # by name
 
 
 def stage(*things: KubernetesObject, **policy: object) -> Stage:
@@ -189,7 +192,7 @@ def test_a_decision_tells_what_was_asked_for() -> None:
     on = waiting()
     decision = on.decisions[0]
     assert decision.growth is not None
-    assert (decision.growth.node, decision.growth.resources) == ("n1", (("cpu", 2000, 3000),))
+    assert (decision.growth.node, decision.growth.resources) == ("n1", {"cpu": Grown(2000, 3000)})
     assert decision.considered == 1
     assert decision.text == (
         "no room for 3 cpu on n1: it has insufficient cpu left; nearest miss: n1 is short of cpu by 1; "

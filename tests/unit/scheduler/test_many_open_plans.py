@@ -10,7 +10,7 @@ import pytest
 
 from reprieve.model.effects import Effect, Evict
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_group, a_member
@@ -41,7 +41,7 @@ class Crowd:
     """Full nodes, and so many preemptors with open plans; the last preemptor is still to come."""
 
     def __init__(self, plans: int, *, answered: bool) -> None:
-        self.scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
+        self.scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE}))
         nodes = [a_node(f"n{i}") for i in range(NODES)]
         self.old = [a_pod(f"old-{i}", cpu="3", on=f"n{i}") for i in range(NODES)]
         self.observe([*map(Seen, nodes), *map(Seen, self.old), Synced()])
@@ -105,7 +105,7 @@ def test_all_plans_go_on() -> None:
 
 def evicting(pods: int) -> Scheduler:
     """A group of so many pods is evicted whole; its deletes are accepted, and none of them is gone."""
-    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: Policy()}))
+    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE}))
     nodes = [a_node(f"n{i}", labels={"host": f"n{i}"}) for i in range(NODES)]
     members = [a_member(f"t{i}", "train", cpu="3", priority=1, on=f"n{i}") for i in range(pods)]
     group = a_group("train", 1, disruptedWhole=True)

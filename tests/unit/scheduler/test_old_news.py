@@ -1,13 +1,15 @@
 """Watches repeat themselves, and lists may be stale: a deleted object does not come back by that."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.effects import Bind
 from reprieve.model.events import Gone, Seen, Synced
 from reprieve.model.objects import Pod, PodGroup, PriorityClass
-from reprieve.preemption.least_disturbance.lost_work import CHECKPOINT
-from reprieve.preemption.policy import Policy, SearchMode
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler import tombstones
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -69,7 +71,7 @@ STEADY = msgspec.convert({"metadata": {"name": "steady", "uid": "u", "resourceVe
 )
 def test_nothing_is_kept_of_an_object_that_a_namesake_replaced(thing: Pod | PodGroup) -> None:
     """Whether or not the watch showed that it is gone."""
-    policies = {SCHEDULER_NAME: Policy(search=SearchMode.LEAST_DISTURBANCE)}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, search=LEAST_DISTURBANCE)}
     namesake, kept = later(thing, uid="another"), list[list[str]]()
     for events in ([Seen(namesake)], [Gone(target(thing)), Seen(namesake)]):
         stage = Stage(Scheduler(Settings(policies=policies)))

@@ -1,14 +1,15 @@
 """What the scheduler records of plans: each stage, why they end, and whether their evictions were of use."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Gone
 from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.handover import Stage
 from reprieve.scheduler.plan_records import (
@@ -330,7 +331,7 @@ GROWS, LOW = wanting(a_pod("grows", cpu="2", priority=9, on="n1"), "3"), a_pod("
 
 
 def growing(*others: KubernetesObject) -> Served:
-    policies = {SCHEDULER_NAME: Policy(resizes=DeferredResizes())}
+    policies = {SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())}
     return served(a_node("n1"), GROWS, LOW, *others, settings=Settings(policies=policies))
 
 

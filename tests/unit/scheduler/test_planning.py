@@ -13,7 +13,8 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import Plan, Why
-from reprieve.preemption.policy import REPRIEVE, Policy
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.decision_context import DecisionContext
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.demands import Requester, demand_of, requester_of

@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.effects import Evict, Nominate, Target
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.handover import Handover, Stage, Targets
-from reprieve.scheduler.ledger.victims import Victims
+from reprieve.scheduler.ledger.victims import VictimLedger
 from reprieve.scheduler.plans import Plans
 from tests.unit.scheduler.making import a_key, a_pod, target
 
@@ -19,8 +19,8 @@ def a_plan(key: DemandKey, stage: Stage = Stage.EVICTING, *pending: Evict | Nomi
     return Handover("d-1", pod, ((pod, "n1"),), Targets((OLD,)), stage=stage, pending=frozenset(pending))
 
 
-def plans_of(*plans: Handover, victims: Victims | None = None) -> Plans:
-    found = Plans(victims or Victims())
+def plans_of(*plans: Handover, victims: VictimLedger | None = None) -> Plans:
+    found = Plans(victims or VictimLedger())
     for plan in plans:
         found.keep(a_key(plan.preemptor.name), plan)
     return found
@@ -79,7 +79,7 @@ def test_only_plans_that_are_not_over_need_victims(stage: Stage) -> None:
 
 
 def test_a_pod_that_is_marked_or_named_by_a_plan_is_a_victim_in_flight() -> None:
-    victims = Victims()
+    victims = VictimLedger()
     plans = plans_of(a_plan(A), victims=victims)
     assert plans.victims_in_flight() == {OLD}
     plans.drop(A)
@@ -90,7 +90,7 @@ def test_a_pod_that_is_marked_or_named_by_a_plan_is_a_victim_in_flight() -> None
 
 
 def test_marks_that_no_plan_needs_are_unused() -> None:
-    victims = Victims()
+    victims = VictimLedger()
     plans = plans_of(a_plan(A, Stage.MARKING), victims=victims)
     victims.saw(OLD, marked=True)
     assert plans.unused_marks() == set()

@@ -3,7 +3,7 @@
 from reprieve.model.effects import Target
 from reprieve.scheduler.preemption_notes import (
     AnnouncedPreemptor,
-    Cost,
+    AnnouncedVictims,
     mark_text,
     preempted,
     preempted_without_plan,
@@ -20,7 +20,7 @@ def pod(name: str, namespace: str = "team-a") -> Target:
 def note(*victims: Target, excess: tuple[tuple[str, int], ...] = (), **priorities: int) -> str:
     nodes = dict.fromkeys(victims, "n1")
     known = {victim: priorities[victim.name] for victim in victims if victim.name in priorities}
-    event = preempting(URGENT, Cost(victims, nodes, known, excess))
+    event = preempting(URGENT, AnnouncedVictims(victims, nodes, known, excess))
     assert event is not None
     return event.note
 
@@ -47,7 +47,7 @@ def test_budgets_that_are_exceeded() -> None:
 
 
 def test_without_victims_there_is_nothing_to_tell() -> None:
-    assert preempting(URGENT, Cost((), {}, {}, ())) is None
+    assert preempting(URGENT, AnnouncedVictims((), {}, {}, ())) is None
 
 
 def test_a_victim_of_the_own_namespace_learns_a_name() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from reprieve.model.changes import Change
 from reprieve.scheduler.queue import Backoff, Queue, Standing
-from reprieve.scheduler.queueing_hints import Change
 from tests.unit.scheduler.making import a_key as key
 
 ROOM = frozenset({Change.POD_LEFT, Change.NODE_ADDED})

@@ -9,8 +9,9 @@ import pytest
 from reprieve.model.effects import Announce, Tone
 from reprieve.model.objects import Pod, PodGroup, PriorityClass
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
-from reprieve.report.decisions import decision_json, decision_lines
-from reprieve.scheduler.decision import Decision, Outcome, Tolerating
+from reprieve.report.decisions import decision_lines
+from reprieve.scheduler.decision import Decision, Outcome, ProtectedBy
+from reprieve.scheduler.decision_document import document_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.toleration_rules import HONOURED, IGNORED, TolerationRules
 from tests.unit.scheduler.making import a_node, a_pod, later
@@ -58,16 +59,25 @@ def test_a_decision_carries_the_moment() -> None:
     decision = last(waiting())
     assert (decision.outcome, decision.retry_at) == (Outcome.UNSCHEDULABLE, 600.0)
     assert decision.eviction is not None
-    assert decision.eviction.because.code == "Tolerated"
-    assert decision.eviction.tolerating == (Tolerating("low", 1, 600.0),)
+    assert decision.eviction.because.code == "Toleration"
+    assert decision.eviction.protected == (
+        ProtectedBy("Toleration", ("low",), 1, "of class low", 600.0, "a toleration of class low"),
+    )
 
 
 def test_programs_and_people_can_read_it() -> None:
     decision = last(waiting())
-    document = decision_json(decision)
-    assert document["retryAt"] == "1970-01-01T00:10:00.000Z"
-    assert document["eviction"]["tolerating"] == [
-        {"priorityClass": "low", "pods": 1, "firstAt": "1970-01-01T00:10:00.000Z"}
+    document = document_of(decision)
+    assert document["retryAt"] == "1970-01-01T00:10:00Z"
+    assert document["eviction"]["protected"] == [
+        {
+            "code": "Toleration",
+            "by": ["low"],
+            "pods": 1,
+            "which": "of class low",
+            "first": "1970-01-01T00:10:00Z",
+            "ends": "a toleration of class low",
+        }
     ]
     text = "\n".join(line.text for line in decision_lines(decision))
     assert "1 pod of class low is protected until 00:10:00 UTC" in text

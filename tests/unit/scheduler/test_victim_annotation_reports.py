@@ -6,7 +6,7 @@ from reprieve.model.disruption_costs import DISRUPTION_COST
 from reprieve.model.effects import Announce
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler import reported_once
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -25,7 +25,7 @@ MEMBER = faulty(a_member("m", on="n1"))
 
 
 def stage(*things: KubernetesObject) -> Stage:
-    on = Stage(Scheduler(Settings(policies={SCHEDULER_NAME: Policy()})))
+    on = Stage(Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE})))
     return on.happens(*map(Seen, (a_node(), *things)), Synced())
 
 

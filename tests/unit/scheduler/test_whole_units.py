@@ -1,5 +1,6 @@
 """A group that is evicted whole goes whole or not at all, whatever happens meanwhile."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from reprieve.model.events import Done, Gone
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.handover import MARK, Stage
 from reprieve.scheduler.plan_records import EndReason, PlanEnded
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
@@ -86,10 +88,10 @@ def test_a_member_that_may_not_be_evicted_yet_protects_its_group() -> None:
 
 # --- budgets at the last moment ------------------------------------------------------------------
 
-ALWAYS: dict[str, Any] = {"policies": {SCHEDULER_NAME: Policy(breaks_no_budget=True)}}
+ALWAYS: dict[str, Any] = {"policies": {SCHEDULER_NAME: replace(REPRIEVE, breaks_no_budget=True)}}
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy(breaks_no_budget=True)])
+@pytest.mark.parametrize("policy", [REPRIEVE, replace(REPRIEVE, breaks_no_budget=True)])
 def test_a_budget_that_shrinks_before_the_evictions_is_looked_at(policy: Policy) -> None:
     old = a_pod("old", cpu="3", on="n1", labels={"app": "a"})
     settings = Settings(policies={SCHEDULER_NAME: policy})
@@ -362,7 +364,7 @@ def test_a_member_whose_volumes_get_ready_meanwhile_waits_as_well() -> None:
 
 def test_a_unit_is_finished_when_the_resize_is_withdrawn() -> None:
     grows = a_pod("grows", cpu="1", priority=9, on="n1")
-    settings = Settings(policies={SCHEDULER_NAME: Policy(resizes=DeferredResizes())})
+    settings = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, resizes=DeferredResizes())})
     cluster = served(*NODES, *train(), grows, settings=settings).show(wanting(grows, cpu="3"))
     until(cluster, Stage.EVICTING).show(later(a_pod("grows", cpu="1", priority=9, on="n1")))
     assert names(cluster.comes_true()) == {"grows"}

@@ -22,6 +22,7 @@ SCENES = {
     "budgets": "a PodDisruptionBudget is respected",
     "toleration": "a preemptor waits until a toleration ends, to the second",
     "handover": "other pods are scheduled while victims terminate, and none takes the reserved room",
+    "crowd": "what a gang stops in a crowded cluster, by kube-scheduler's algorithm and by ours",
     "resize": "a running pod gets more cpu in place, and another is preempted for it",
 }
 

@@ -5,7 +5,8 @@ The other lines are objects of the API, one each, and decisions. This module mus
 
 from reprieve.model.json import Json
 
-API_VERSION, KIND, DECISION = "reprieve.dev/v1alpha1", "ClusterSnapshot", "Decision"
+API_VERSION, KIND = "reprieve.dev/v1alpha1", "ClusterSnapshot"
+_GROUP, _DECISION = "reprieve.dev/", "Decision"
 
 
 def refusal(header: Json) -> str | None:
@@ -17,6 +18,11 @@ def refusal(header: Json) -> str | None:
         f"it is a {KIND} of version {version}, and this version of Reprieve reads {API_VERSION}: "
         "upgrade Reprieve, or save the snapshot with this version"
     )
+
+
+def is_decision(kind: object, api_version: object) -> bool:
+    """A file may have decisions of any version, as older schedulers wrote them."""
+    return kind == _DECISION and isinstance(api_version, str) and api_version.startswith(_GROUP)
 
 
 def lines_after(header: Json) -> int:

@@ -85,7 +85,7 @@ def _objects(found: Iterable[object]) -> Iterator[Json]:
                     raise SnapshotError(wrong)
                 objects = document.get("objects")
                 yield from _objects(objects if isinstance(objects, list) else ())
-            case {"kind": snapshot_header.DECISION, "apiVersion": snapshot_header.API_VERSION}:
+            case {"kind": kind, "apiVersion": version} if snapshot_header.is_decision(kind, version):
                 pass
             case dict() if isinstance(document.get("kind"), str) and isinstance(
                 document.get("metadata"), dict

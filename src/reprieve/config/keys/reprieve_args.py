@@ -4,7 +4,7 @@ For users they are described in `docs/reference/configuration.md`; a test compar
 choice is not known here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -15,11 +15,12 @@ from reprieve.config.decoding import (
     NonNegative,
     Positive,
     Seconds,
-    did_you_mean,
     newly_wrong,
     read,
     shown,
 )
+from reprieve.config.keys.criteria import DISTURBANCE, UPSTREAM_DISTURBANCE, CriterionName, disturbance_errors
+from reprieve.config.keys.former_args import without_former
 from reprieve.model.objects import Record
 from reprieve.model.objects.meta import Int32
 
@@ -69,13 +70,6 @@ class ResizeAccounting(StrEnum):
     UPSTREAM = "Upstream"
 
 
-class LeastDisturbanceFor(StrEnum):
-    """Which demands the search LeastDisturbance serves; PriorityCeiling serves the others."""
-
-    GROUPS = "Groups"
-    ALL = "All"
-
-
 class Divergence(StrEnum):
     """What happens to pods whose priority differs from their group's."""
 
@@ -90,45 +84,7 @@ class BudgetSelectors(StrEnum):
     UPSTREAM = "Upstream"
 
 
-class CriterionName(StrEnum):
-    """By what plans are compared."""
-
-    BUDGETS_BROKEN = "BudgetsBroken"
-    HIGHEST_PRIORITY = "HighestPriority"
-    GANGS_BROKEN = "GangsBroken"
-    DISRUPTION_COST = "DisruptionCost"
-    PRIORITY_SUM = "PrioritySum"
-    PODS = "Pods"
-    DELETION_COST = "DeletionCost"
-    LATEST_START = "LatestStart"
-    # In ``disturbance`` only
-    PODS_STOPPED = "PodsStopped"
-    WORKLOADS_ENDED = "WorkloadsEnded"
-    CASCADE = "Cascade"
-    LOST_WORK = "LostWork"
-
-
-RANKING = (
-    CriterionName.BUDGETS_BROKEN,
-    CriterionName.HIGHEST_PRIORITY,
-    CriterionName.GANGS_BROKEN,
-    CriterionName.DISRUPTION_COST,
-    CriterionName.PRIORITY_SUM,
-    CriterionName.PODS,
-    CriterionName.DELETION_COST,
-    CriterionName.LATEST_START,
-)
-
-
-DISTURBANCE = (
-    CriterionName.BUDGETS_BROKEN,
-    CriterionName.HIGHEST_PRIORITY,
-    CriterionName.DISRUPTION_COST,
-    CriterionName.PODS_STOPPED,
-    CriterionName.WORKLOADS_ENDED,
-    CriterionName.CASCADE,
-    CriterionName.LOST_WORK,
-)
+DEFAULT_SEARCH = SearchAlgorithm.LEAST_DISTURBANCE
 
 
 class EvictionLimitArgs(Record, frozen=True):
@@ -150,22 +106,20 @@ class ReprieveArgs(Record, frozen=True):
     """The keys; those whose type is an enum are described there."""
 
     policy: Preset = Preset.REPRIEVE
-    search: SearchAlgorithm = SearchAlgorithm.PRIORITY_CEILING
+    search: SearchAlgorithm = DEFAULT_SEARCH
     budgets: Budgets = Budgets.JOINT
     respect_budgets: RespectBudgets = RespectBudgets.BEST_EFFORT
     gang_preemption: GangPreemption = GangPreemption.MIN_COUNT
     resize_accounting: ResizeAccounting = ResizeAccounting.KUBELET
     group_resize_window: Seconds = Seconds(1)  # in which members of a gang that grow wait for each other
     divergence: Divergence = Divergence.REJECT
-    ranking: tuple[CriterionName, ...] = RANKING  # by what plans are compared, the most important first
+    disturbance: tuple[CriterionName, ...] = DISTURBANCE  # by what plans are compared, the first one first
     placements_tried: Positive = 2  # of a group, that PriorityCeiling compares
-    disturbance: tuple[CriterionName, ...] = DISTURBANCE  # the same as ``ranking``, for LeastDisturbance
-    least_disturbance_for: LeastDisturbanceFor = LeastDisturbanceFor.GROUPS
     lost_work_cap: Seconds = Seconds(3600)  # how much time since a checkpoint counts as lost at most
     planning_effort: NonNegative = (
         10_000  # placements of one pod that the searches of a decision may evaluate
     )
-    planning_patience: Seconds = Seconds(6)  # how long a plan may be improved before its evictions begin
+    planning_patience: Seconds = Seconds(1)  # how long a plan may be improved before its evictions begin
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
     eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
     preemption_priority_classes: tuple[PreemptionPriorityClass, ...] = ()  # that a group may name as a victim
@@ -184,25 +138,26 @@ UPSTREAM = ReprieveArgs(
     resize_accounting=ResizeAccounting.UPSTREAM,
     group_resize_window=Seconds(0),
     divergence=Divergence.REJECT,
+    disturbance=UPSTREAM_DISTURBANCE,
     placements_tried=1,
     planning_effort=0,
 )
 
 
-def read_reprieve_args(document: object, path: str, errors: list[ConfigError]) -> ReprieveArgs | None:
+def read_reprieve_args(
+    document: Mapping[str, object], path: str, errors: list[ConfigError], warnings: list[ConfigError]
+) -> ReprieveArgs | None:
     """Arguments in the document win over the preset, and the preset over the defaults."""
-    if not isinstance(document, Mapping):
-        return read(ReprieveArgs, document, path, errors)
-    given = {key: value for key, value in document.items() if value is not None}
-    wrong = {key: found for key in _LISTS if (found := list(_list_errors(key, given, path)))}
-    errors.extend(error for found in wrong.values() for error in found)
-    preset = (
-        msgspec.to_builtins(UPSTREAM, enc_hook=_written) if given.get("policy") == Preset.UPSTREAM else {}
-    )
-    sound = {key: value for key, value in given.items() if key not in wrong}
+    present = {key: value for key, value in document.items() if value is not None}
+    given = without_former(present, path, errors, warnings)
+    is_upstream = given.get("policy") == Preset.UPSTREAM
+    wrong = [*disturbance_errors(given.get("disturbance"), f"{path}.disturbance", is_upstream=is_upstream)]
+    errors.extend(wrong)
+    preset = msgspec.to_builtins(UPSTREAM, enc_hook=_written) if is_upstream else {}
+    sound = {key: value for key, value in given.items() if key != "disturbance" or not wrong}
     args = read(ReprieveArgs, {**preset, **sound}, path, errors)
     if args is not None:
-        found = [*_reserved(args, path), *_empty_window(args, path), *_class_errors(args, path)]
+        found = [*_contradictions(args, path), *_empty_window(args, path), *_class_errors(args, path)]
         errors.extend(newly_wrong(found, errors))
     return args
 
@@ -232,72 +187,22 @@ def _class_errors(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
         known.add(entry.priority_class)
 
 
-# --- keys without a meaning ----------------------------------------------------------------------
-
-# Each of them accepts its default only: otherwise the user would not notice that the key does nothing.
-_LEAST_ONLY = dict.fromkeys(
-    ("disturbance", "leastDisturbanceFor", "lostWorkCap", "planningPatience"),
-    "has no effect unless search is LeastDisturbance",
-)
+# --- keys that do not go together ----------------------------------------------------------------
 
 
-def _reserved(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
-    if args.search is SearchAlgorithm.LEAST_DISTURBANCE and args.budgets is not Budgets.JOINT:
-        message = "expected Joint: search: LeastDisturbance counts the evictions of a plan together"
+def _contradictions(args: ReprieveArgs, path: str) -> Iterator[ConfigError]:
+    is_least = args.search is SearchAlgorithm.LEAST_DISTURBANCE
+    if is_least and args.budgets is not Budgets.JOINT:
+        message = (
+            "search: LeastDisturbance counts the evictions of a plan together: "
+            "write budgets: Joint, or search: PriorityCeiling"
+        )
         yield ConfigError(path=f"{path}.budgets", message=message)
-    if args.search is SearchAlgorithm.UPSTREAM and args.placements_tried > ReprieveArgs().placements_tried:
+    # A key without an effect accepts its default only: otherwise the user would not notice.
+    usual = ReprieveArgs()
+    if args.search is SearchAlgorithm.UPSTREAM and args.placements_tried > usual.placements_tried:
         message = "has no effect if search is Upstream: one placement of a group is tried"
         yield ConfigError(path=f"{path}.placementsTried", message=message)
-    reserved = {} if args.search is SearchAlgorithm.LEAST_DISTURBANCE else _LEAST_ONLY
-    for field in msgspec.structs.fields(args):
-        if field.encode_name in reserved and getattr(args, field.name) != field.default:
-            yield ConfigError(path=f"{path}.{field.encode_name}", message=reserved[field.encode_name])
-
-
-# --- lists of criteria ---------------------------------------------------------------------------
-
-
-_LISTS: Mapping[str, tuple[CriterionName, ...]] = {
-    "ranking": RANKING,
-    "disturbance": (*DISTURBANCE, CriterionName.PODS),
-}
-_TIE_BREAK = "Name"
-
-
-def _list_errors(key: str, given: Mapping[str, object], path: str) -> Iterator[ConfigError]:
-    """What is wrong with a list of criteria. What is no list of strings is left to ``read``."""
-    names = given.get(key)
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        return
-    mistakes = [
-        (f"{path}.{key}[{i}]", text)
-        for i, name in enumerate(names)
-        if (text := _criterion_error(key, name, names[:i]))
-    ]
-    if not mistakes:
-        mistakes = [(f"{path}.{key}", text) for text in (_order_error(key, names, given),) if text]
-    yield from (ConfigError(path=where, message=text) for where, text in mistakes)
-
-
-def _criterion_error(key: str, name: str, before: Sequence[str]) -> str:
-    """What is wrong with one name in a list; empty if nothing is."""
-    if name == _TIE_BREAK:
-        return "the name always decides last and is not listed: remove it"
-    if name not in list(CriterionName):
-        hint = did_you_mean(name, CriterionName) or f": expected one of {', '.join(_LISTS[key])}"
-        return f"no criterion is called {shown(name)}{hint}"
-    if name in before:
-        return f"{name} is listed twice"
-    if name not in _LISTS[key]:
-        other = next(list_of for list_of, names in _LISTS.items() if name in names)
-        return f"{name} belongs to {other}: expected one of {', '.join(_LISTS[key])}"
-    return ""
-
-
-def _order_error(key: str, names: Sequence[str], given: Mapping[str, object]) -> str:
-    """What is wrong with an order of criteria that exist; empty if nothing is."""
-    if not names:
-        return "expected at least one criterion; without the key, the default order applies"
-    if key == "ranking" and given.get("policy") == Preset.UPSTREAM and tuple(names) != RANKING:
-        return "policy: Upstream fixes the order of the criteria: remove the key"
-    return ""
+    if not is_least and args.planning_patience != usual.planning_patience:
+        message = "has no effect unless search is LeastDisturbance"
+        yield ConfigError(path=f"{path}.planningPatience", message=message)

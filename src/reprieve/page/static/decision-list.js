@@ -2,7 +2,7 @@
 
 import { h, keyed, setText, tell } from "./dom.js";
 import { roving } from "./roving.js";
-import { minute, moment, number, plural, shownKey, spaced } from "./words.js";
+import { minute, moment, number, plural, shownKey, spaced, sparedWords } from "./words.js";
 
 const MOST_ROWS = 150;
 const GOOD = new Set(["RoomUsed", "PlacedElsewhere", "NoLongerNeeded"]);
@@ -74,8 +74,8 @@ class DecisionList extends HTMLElement {
   }
 }
 
-function cells({ id, time, demand, outcome, stage, ended, victims, spared, why }, now) {
-  const counts = [victims ? plural(victims, "victim") : "", spared ? `${number(spared)} spared` : ""].filter(Boolean).join(" · ");
+function cells({ id, time, demand, outcome, stage, ended, victims, spared, sparedPods, why }, now) {
+  const counts = [victims ? plural(victims, "victim") : "", spared ? `${sparedWords(spared, sparedPods)} spared` : ""].filter(Boolean).join(" · ");
   return [
     h("span", { class: "first" },
       h("time", { title: moment(time, now) }, minute(time)),

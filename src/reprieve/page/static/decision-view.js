@@ -3,9 +3,8 @@
 import { copyButton, quoted } from "./clipboard.js";
 import { pill } from "./decision-list.js";
 import { h, tell } from "./dom.js";
-import { unitOf } from "./picture.js";
 import { tabs } from "./tabs.js";
-import { clock, costWords, moment, number, plural, priorityWords, shownKey, spaced, span, STATES } from "./words.js";
+import { clock, costWords, moment, number, plural, priorityWords, shownKey, spaced, span, sparedWords, STATES } from "./words.js";
 
 const STAGES = ["nominated", "marking", "evicting", "draining", "ready"];
 const MOST_ROWS = 200;
@@ -53,7 +52,7 @@ function closing(view) {
 }
 
 function head(view, decision, now) {
-  const { id, demand, outcome, stage, ended, time, cli } = decision;
+  const { id, cli, summary: { demand, outcome, stage, ended, time } } = decision;
   return h("div", { class: "head" },
     h("h2", { tabindex: "-1" }, `Decision ${id}`),
     pill(outcome, stage, ended),
@@ -66,7 +65,7 @@ function head(view, decision, now) {
 }
 
 /** The handover's stages as they happened. */
-function track({ stage, stages = [], outcome }) {
+function track({ stages = [], summary: { stage, outcome } }) {
   if (outcome === "refused" || !stages.length) return "";
   const reached = new Map(stages.map((one) => [one.stage, one.time]));
   const start = stages[0].time;
@@ -83,72 +82,86 @@ function track({ stage, stages = [], outcome }) {
 /** The first stages take less than a second. */
 const shortSpan = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds));
 
-function quality({ why, cost, bound, proved, ended }) {
+function quality({ summary: { why, cost, bound, proved, ended } }) {
   const [words, least] = [costWords(cost), costWords(bound)];
-  const proof = proved === true ? "No plan disturbs less: proved." : proved === false && least ? `Not proved; no plan can do better than: ${least}.` : "";
   const lines = [
-    why && h("div", {}, h("dt", {}, "Decided by"), h("dd", {}, why)),
+    why && h("div", {}, h("dt", {}, "Why"), h("dd", {}, why)),
     words && h("div", {}, h("dt", {}, "Cost"), h("dd", {}, words)),
-    proof && h("div", {}, h("dt", {}, "Proof"), h("dd", {}, proof)),
+    proved === false && least && h("div", {}, h("dt", {}, "Bound"), h("dd", {}, `No plan can do better than: ${least}.`)),
     ended && h("div", {}, h("dt", {}, "Ended"), h("dd", {}, spaced(ended))),
   ].filter(Boolean);
   return lines.length ? h("dl", { class: "quality" }, ...lines) : "";
 }
 
+const NO_PREEMPTION = { victims: [], pods: 0, spared: [], unitsSpared: 0, podsSpared: 0, losers: [], plans: 1 };
+
 function parts(decision, picture, view) {
-  const { victims = [], spared = [], otherPlans = [], refusedNodes = [] } = decision;
+  const { preemption, findings = [] } = decision;
+  const room = preemption ?? NO_PREEMPTION;
   const found = [
-    { id: "victims-of", title: "Victims", count: victims.length, content: victimTable(victims, picture, view) },
-    { id: "spared-by", title: "Spared", count: spared.length, content: sparedTable(spared, view) },
-    { id: "other-plans", title: "Other plans", count: otherPlans.length, content: planTable(otherPlans) },
-    { id: "refused-nodes", title: "Nodes refused", count: refusedNodes.reduce((sum, { count }) => sum + count, 0), content: refusedTable(refusedNodes) },
+    { id: "victims-of", title: "Victims", count: room.pods, content: victimTable(room, picture, view) },
+    { id: "spared-by", title: "Spared units", count: room.unitsSpared, content: sparedTable(room, view) },
+    { id: "other-plans", title: "Other plans", count: room.plans - 1, content: planTable(room) },
+    { id: "refused-nodes", title: "Nodes refused", count: findings.reduce((sum, { nodes }) => sum + nodes, 0), content: refusedTable(findings) },
   ];
   if (decision.text) found.push({ id: "as-text", title: "Text", count: null, content: [h("pre", {}, decision.text)] });
   return found;
 }
 
-function table(columns, rows, none) {
+/** @param {number} total how many there are, of which a decision names the first */
+function table(columns, rows, none, total = rows.length) {
   if (!rows.length) return [h("p", { class: "empty" }, none)];
   return [h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "numeric" : null }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS))),
-    rows.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(rows.length - MOST_ROWS)} more: Copy JSON has them all`)].filter(Boolean);
+    rows.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(rows.length - MOST_ROWS)} more: Copy JSON has them`),
+    total > rows.length && h("p", { class: "note" }, `and ${number(total - rows.length)} more that were not recorded`)].filter(Boolean);
 }
 
-function victimTable(victims, picture, view) {
-  const rows = victims.map(({ key, uid, node, priority, schedulingPriority, group, because, budgets = [] }) => {
+function victimTable({ victims, pods }, picture, view) {
+  const rows = victims.map(({ pod, node, priority, ownPriority, unit, because, budgets = [] }) => {
+    const { uid } = pod;
     const now = picture.pods.get(uid)?.state;
     const { name, sign } = now === undefined ? { name: "gone", sign: "✓" } : STATES[now];
     return h("tr", {},
-      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(key, uid))),
+      h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-pod", uid) }, shownKey(keyOf(pod), uid))),
       h("td", {}, h("span", { class: `state state-${name}` }, `${sign} ${name}`)),
       h("td", {}, node ? h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-node", node) }, node) : ""),
-      h("td", { class: "numeric" }, priorityWords(priority, schedulingPriority)),
-      h("td", {}, group ?? "alone"),
-      h("td", {}, [because, ...budgets.map((name) => `exceeds ${name}`)].filter(Boolean).join("; ")));
+      h("td", { class: "numeric" }, priorityWords(priority, ownPriority)),
+      h("td", {}, unit.startsWith("Pod/") ? "alone" : shownKey(unit.slice(unit.indexOf("/") + 1))),
+      h("td", {}, [because.text, ...budgets.map((name) => `exceeds ${name}`)].filter(Boolean).join("; ")));
   });
-  return table(["Victim", "State", "Node", "Priority", "Evicted with", "Why"], rows, "No pod is evicted.");
+  return table(["Victim", "State", "Node", "Priority", "Evicted with", "Why"], rows, "No pod is evicted.", pods);
 }
 
-function sparedTable(spared, view) {
-  const rows = spared.map((one) => [unitOf(one), one]).map(([unit, { pods, priority, schedulingPriority, reason }]) => h("tr", {},
+const keyOf = ({ namespace, name }) => (name ? `${namespace}/${name}` : "");
+
+function sparedTable({ spared, unitsSpared, podsSpared }, view) {
+  const rows = spared.map(({ unit, pods, priority, ownPriority, because }) => h("tr", {},
     h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(view, "choose-unit", unit) }, unit)),
     h("td", { class: "numeric" }, number(pods ?? 1)),
-    h("td", { class: "numeric" }, priorityWords(priority, schedulingPriority)),
-    h("td", {}, `◉ ${reason ?? ""}`)));
-  return table(["Spared", "Pods", "Priority", "Why"], rows, "No unit was reprieved in this decision.");
+    h("td", { class: "numeric" }, priorityWords(priority, ownPriority)),
+    h("td", {}, `◉ ${because.text}`)));
+  const found = table(["Spared", "Pods", "Priority", "Why"], rows, "No unit was reprieved in this decision.", unitsSpared);
+  return rows.length ? [h("p", { class: "note" }, `${sparedWords(unitsSpared, podsSpared)} could have been evicted and are not.`), ...found] : found;
 }
 
-function planTable(plans) {
-  const rows = plans.map(({ nodes = [], victims = [], units = victims.length, pods, text }) => h("tr", {},
-    h("th", { scope: "row" }, some(nodes)),
-    h("td", { class: "numeric" }, number(pods)),
-    h("td", { class: "names" }, ...unfolding(victims, units)),
-    h("td", {}, text)));
-  return table(["Plan for", "Pods", "Would evict", "Lost by"], rows, "There was no other plan.");
+function planTable({ losers, plans, exhaustive }) {
+  const rows = losers.map((one) => h("tr", {},
+    h("th", { scope: "row" }, one.domain),
+    h("td", { class: "numeric" }, number(one.pods)),
+    h("td", { class: "names" }, ...unfolding(one.units, Math.max(one.unitCount, one.units.length))),
+    h("td", {}, `${one.lostBy.text}: ${lossWords(one)}`)));
+  const none = exhaustive ? "No other placement is possible." : "No other placement was compared.";
+  return table(["Plan for", "Pods", "Would evict", "Lost by"], rows, none, plans - 1);
 }
 
-function refusedTable(refused) {
-  const rows = refused.map(({ reason, count, examples = [] }) => h("tr", {},
-    h("th", { scope: "row" }, reason), h("td", { class: "numeric" }, number(count)), h("td", {}, examples.length ? some(examples, count) : "")));
+function lossWords({ pods, highest, broken }) {
+  const priority = highest === null ? "no victim" : `highest priority ${number(highest)}`;
+  return `${plural(pods, "pod")}, ${priority}, budgets exceeded by ${number(broken)}`;
+}
+
+function refusedTable(findings) {
+  const rows = findings.map(({ reason, nodes, examples = [] }) => h("tr", {},
+    h("th", { scope: "row" }, reason.text), h("td", { class: "numeric" }, number(nodes)), h("td", {}, examples.length ? some(examples, nodes) : "")));
   return table(["Why", "Count", "For example"], rows, "No node was refused.");
 }
 

@@ -63,10 +63,9 @@ function row(pod, at, panel) {
     h("td", {}, shields.length ? `◈ ${shields.join("; ")}` : "nothing"));
 }
 
-function protection({ minimumPriority, until, priorityClasses = [], evictionLimitOf }) {
-  if (evictionLimitOf) return `eviction limit of ${evictionLimitOf}${until ? ` until ${clock(Date.parse(until) / 1000)}` : ""}`;
-  const classes = priorityClasses.length ? ` (${priorityClasses.join(", ")})` : "";
-  return `tolerates priorities below ${number(minimumPriority)}${classes} ${until ? `until ${clock(Date.parse(until) / 1000)}` : "while it runs"}`;
+function protection({ minimumPriority, until, reason = "" }) {
+  const whom = minimumPriority === null ? "all priorities" : `priorities below ${number(minimumPriority)}`;
+  return `${reason} (${whom}, ${until ? `until ${clock(Date.parse(until) / 1000)}` : "while it runs"})`;
 }
 
 function budget({ name, disruptionsAllowed }) {

@@ -14,11 +14,11 @@ import { Client, keepToken, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
 import { Following } from "./following.js";
-import { Picture, kindAndName, membersOf, podsOfUnit, rootOf, unitOf } from "./picture.js";
+import { Picture, kindAndName, membersOf, podsOfUnit, rootOf } from "./picture.js";
 import { showNumbers } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { theme } from "./theme.js";
-import { clock, plural, shownKey } from "./words.js";
+import { clock, plural, shownKey, sparedWords } from "./words.js";
 
 const TEXT_EVERY = 400; // lists and numbers follow the map at this pace
 const HISTORY_EVERY = 20_000;
@@ -260,7 +260,7 @@ class Page {
     try {
       const found = await this.#client.decision(id);
       if (asked !== this.#asked) return; // another one was chosen meanwhile
-      this.#decision = { ...found, ...found.summary, victims: found.victims, spared: found.spared };
+      this.#decision = found;
       this.#view.show(this.#decision, this.#shown, this.#now());
     } catch (error) {
       if (asked !== this.#asked) return;
@@ -283,12 +283,13 @@ class Page {
   #emphasizeDecision() {
     this.#selected = null;
     if (this.#decision === null) return this.#map.emphasize(null);
-    const { id, victims = [], spared = [], nodes = [], placements = [] } = this.#decision;
-    const beside = spared.flatMap((one) => podsOfUnit(this.#shown, unitOf(one))).map(({ uid }) => uid);
+    const { id, summary: { nodes = [] }, preemption, placements = [] } = this.#decision;
+    const { victims = [], pods = 0, spared = [], unitsSpared = 0, podsSpared } = preemption ?? {};
+    const beside = spared.flatMap(({ unit }) => podsOfUnit(this.#shown, unit)).map(({ uid }) => uid);
     const where = new Set([...nodes, ...victims.map(({ node }) => node).filter(Boolean)]);
-    const title = `Decision ${id}: ${plural(victims.length, "victim")}, ${plural(spared.length, "unit")} spared, ${plural(where.size, "node")}.`;
+    const title = `Decision ${id}: ${plural(pods, "victim")}, ${sparedWords(unitsSpared, podsSpared)} spared, ${plural(where.size, "node")}.`;
     this.#map.emphasize(emphasis(title, this.#shown,
-      { victims: victims.map(({ uid }) => uid), spared: beside, nodes: where, placements: placements.length ? placements : nodes.map((node) => ({ node })) }));
+      { victims: victims.map(({ pod }) => pod.uid), spared: beside, nodes: where, placements: placements.length ? placements : nodes.map((node) => ({ node })) }));
   }
 
   #stepDecision(step) {

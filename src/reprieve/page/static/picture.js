@@ -203,7 +203,4 @@ export function podsOfUnit(picture, unit) {
   return pod === null ? [] : [pod];
 }
 
-/** A spared unit's name, whichever way the document has it. */
-export const unitOf = ({ unit, kind = "Pod", key }) => unit ?? `${kind}/${key}`;
-
 export const isLeaving = (pod) => pod.state === LEAVING || pod.state === MARKED;

@@ -3,7 +3,7 @@
 import { sentenceOf } from "./client.js";
 import { copyButton } from "./clipboard.js";
 import { h, tell } from "./dom.js";
-import { number, plural, shownKey } from "./words.js";
+import { number, plural, shownKey, sparedWords } from "./words.js";
 
 const EXAMPLE = `apiVersion: v1
 kind: Pod
@@ -101,22 +101,23 @@ function text(report) {
     copyButton("Copy JSON", () => JSON.stringify(report, null, 2))];
 }
 
-function reportParts({ outcome, demand, victims = [], spared = [], placements = {}, decidedBy, nodes = [], nearestMiss, refusedBy }) {
+function reportParts({ outcome, demand, preemption, placements = [], miss, refusal }) {
   const [sign, kind, sentence] = OUTCOMES[outcome] ?? ["", "", outcome];
-  const places = [...new Set(Object.values(placements))];
+  const { victims = [], spared = [], unitsSpared = 0, podsSpared, choice = "" } = preemption ?? {};
+  const places = [...new Set(placements.map(({ node }) => node))];
   return [
     h("p", { class: `outcome ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, sign),
       h("strong", {}, `${demand.kind} ${demand.namespace ? `${demand.namespace}/` : ""}${demand.name}`), ` · priority ${number(demand.priority ?? 0)} · ${plural(demand.pods, "pod")}. ${sentence}`),
     places.length > 0 && h("p", {}, `Its pods would run on ${places.slice(0, 6).join(", ")}${places.length > 6 ? ` and ${places.length - 6} more nodes` : ""}.`),
     victims.length > 0 && h("table", {}, h("caption", {}, plural(victims.length, "victim")),
       h("tbody", {}, ...victims.slice(0, 100).map((one) => h("tr", {},
-        h("th", { scope: "row" }, `✕ ${one.namespace}/${one.name}`), h("td", {}, one.node), h("td", { class: "numeric" }, number(one.priority)),
+        h("th", { scope: "row" }, `✕ ${one.pod.namespace}/${one.pod.name}`), h("td", {}, one.node), h("td", { class: "numeric" }, number(one.priority)),
         h("td", {}, one.because?.text ?? ""))))),
-    spared.length > 0 && h("table", {}, h("caption", {}, plural(spared.length, "spared unit")),
+    spared.length > 0 && h("table", {}, h("caption", {}, `${sparedWords(unitsSpared, podsSpared)} spared`),
       h("tbody", {}, ...spared.slice(0, 100).map((one) => h("tr", {}, h("th", { scope: "row" }, `◉ ${one.unit}`), h("td", {}, one.because?.text ?? ""))))),
-    decidedBy && nodes.length > 0 && h("p", {}, `Chosen over ${plural(nodes.length, "other plan")} by: ${decidedBy.text}.`),
-    nearestMiss?.text && h("p", {}, nearestMiss.text),
-    typeof refusedBy?.text === "string" && h("p", {}, refusedBy.text),
+    victims.length > 0 && choice && h("p", {}, `${choice[0].toUpperCase()}${choice.slice(1)}.`),
+    miss?.because && h("p", {}, miss.because.text),
+    typeof refusal?.text === "string" && h("p", {}, refusal.text),
   ].filter(Boolean);
 }
 

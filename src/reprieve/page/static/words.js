@@ -68,10 +68,15 @@ export function costWords(cost) {
 }
 
 /** The priority of a victim, and the one with which it was scheduled, where that is another.
- * @param {number | null | undefined} priority @param {number | undefined} own */
+ * @param {number | null | undefined} priority @param {number | null | undefined} own */
 export function priorityWords(priority, own) {
   if (priority === null || priority === undefined) return "";
-  return own === undefined ? number(priority) : `${number(priority)} (own ${number(own)})`;
+  return own === undefined || own === null ? number(priority) : `${number(priority)} (own ${number(own)})`;
+}
+
+/** "20 units (1,936 pods)"; versions before v1alpha2 did not count the pods. */
+export function sparedWords(units, pods = 0) {
+  return pods >= units ? `${plural(units, "unit")} (${plural(pods, "pod")})` : plural(units, "unit");
 }
 
 /** "HighestPriority" → "highest priority". */

@@ -20,6 +20,7 @@ from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
+from reprieve.preemption.criteria import CASCADE
 from reprieve.preemption.plan import Onward, Plan
 from reprieve.preemption.question import Question
 from reprieve.preemption.units import Unit, Units
@@ -47,13 +48,35 @@ class Cascades:
             found[numbers] = _Classes(self._picture, self._units, numbers).found()
         return found
 
+    def at_least(self, allowed: Mask) -> int:
+        """No unit of these has a lower number: as if all pods were as small as the smallest, could run on any
+        node, and had the highest priority."""
+        units, picture, some = self._units, self._picture, allowed & (self._units.size > 0)
+        if not some.any():
+            return FITS
+        # Those of all pods that run: they are read in one go, and bound what is asked about.
+        running = units.of_pod != NOWHERE
+        smallest = np.where(running, units.view.pods.requests, _HIGHEST).min(axis=1)
+        kind = smallest.tobytes(), np.ones(len(units.view.nodes), np.bool_).tobytes()
+        if picture.seats(kind, _NONE_BELOW).any():
+            return FITS
+        highest = int(np.maximum.reduce(units.scheduling, where=some, initial=-_HIGHEST))
+        preempts = highest > picture.lowest and bool(picture.seats(kind, highest).any())
+        return PREEMPTS if preempts else NOWHERE_TO_GO
+
 
 def onward(question: Question, plan: Plan) -> Onward:
     """Where the victims of a plan go, the most important first, each off the nodes of its own unit.
 
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
+    where, rows = question.view.where, [pod for unit in plan.victims for pod in unit.pods]
+    on_one_node = len({*where[rows].tolist(), *plan.placement.nodes}) == 1
+    if on_one_node and plan.costs_by(CASCADE) == NOWHERE_TO_GO * len(plan.victims):
+        return Onward(0, 0, len(rows))  # elsewhere, nothing is different without them
     picture, found = _Remaining(question, plan), Counter[int]()
+    if not picture.has_room():
+        return Onward(0, 0, len(rows))
     for unit, others in picture.victims():
         for kind, pods in groupby(unit.pods, key=picture.kind):
             found.update(picture.go(unit, kind, len(list(pods)), others))
@@ -67,11 +90,19 @@ class _Remaining:
         view, gone = question.view, [pod for unit in plan.victims for pod in unit.pods]
         places = np.array(plan.places, np.int64).reshape(-1, 2)
         after = moved(without(view, gone), places[:, 0], places[:, 1])
-        self._victims, self._where = plan.victims, view.where
+        self._question, self._victims, self._where = question, plan.victims, view.where
         self._picture = _Picture(replace(question, view=after), lambda: question.policy.units(after))
         self._left = self._picture.left(_NONE_BELOW).copy()
         self._by_name = np.argsort(view.nodes.rank)
         self.kind = self._picture.kind
+
+    def has_room(self) -> bool:
+        """Whether any node has some for the smallest victim, if units of lower priority went as well."""
+        rows = [pod for unit in self._victims for pod in unit.pods]
+        smallest = self._question.view.pods.requests[:, rows].min(axis=1, initial=_HIGHEST)
+        kind = smallest.tobytes(), np.ones(self._left.shape[1], np.bool_).tobytes()
+        own = max((u.priority if u.scheduling is None else u.scheduling for u in self._victims), default=0)
+        return bool(self._picture.seats(kind, own).any())
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
         """With the nodes that each is not on."""
@@ -179,7 +210,7 @@ class _Picture:
     def lowest(self) -> int:
         """Of all priorities."""
         units = self._units
-        return int(units.priority[units.of_pod[units.of_pod != NOWHERE]].min(initial=_HIGHEST))
+        return int(np.minimum.reduce(units.priority, where=units.size > 0, initial=_HIGHEST))
 
     def _seats(self, kind: _Kind, below: int) -> Ints:
         """[node] how many pods of a kind fit there."""

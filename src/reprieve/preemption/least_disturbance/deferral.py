@@ -12,7 +12,6 @@ from functools import partial
 
 from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.bound import bound_of
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.remembered import Remembered
@@ -23,6 +22,16 @@ from reprieve.preemption.units import Units
 def not_at_all(_: Units) -> Improve:
     """The first plan is the plan."""
     return lambda _, start, __: Improved(start)
+
+
+def busy(_: Units) -> Improve:
+    """The same, where a solver would have been asked."""
+
+    def improve(_: RoomModel, start: Solution | None, effort: Effort) -> Improved:
+        effort.fell_short = effort.unanswered = True
+        return Improved(start)
+
+    return improve
 
 
 @dataclass(slots=True, eq=False)
@@ -59,11 +68,11 @@ class Deferral:
         effort.spent = max(effort.spent, first.spent)
         if answer is None:
             effort.fell_short = effort.unanswered = True
-            return Improved(None, bound_of(room.model))
+            return Improved(None)
         effort.spent = min(effort.units, effort.spent + answer.effort)
         effort.fell_short |= answer.fell_short
         bound = tuple(-math.inf if value is None else value for value in answer.bound)
-        return Improved(None, bound if answer.proved else max(bound, bound_of(room.model)), answer.proved)
+        return Improved(None, bound, answer.proved)
 
     def _best(self, room: NamedRoom, start: Solution | None) -> Solution | None:
         """The best of the first plan and of all that a solver found, as far as it holds in this room."""

@@ -8,8 +8,14 @@ seldom the best. A solver starts from it, and it is used where there is no effor
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.model import Counts, Item, RoomModel, capacities
+from reprieve.preemption.least_disturbance.model import (
+    Counts,
+    Item,
+    Measure,
+    RoomModel,
+    Term,
+    capacities,
+)
 
 _NEXT = 1e-4  # what a criterion weighs beside the one before it; only the order of trials depends on it
 _SIZE = 0.1  # what room weighs that takes no member's place yet, but brings nodes closer to it
@@ -185,10 +191,15 @@ class Charges:
 
 def weights_of(model: RoomModel) -> Floats:
     """[item] one number for all criteria that are sums; the first weighs most."""
-    sums = [place for place, criterion in enumerate(model.order) if criterion not in _NO_PRICE]
-    prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))
-    weights: Floats = prices[:, sums] @ (_NEXT ** np.arange(len(sums))) + _NEXT ** len(sums)
+    sums = [place for place, term in enumerate(model.order) if _has_price(term)]
+    prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))[
+        :, sums
+    ]
+    # Each as a part of what a unit costs on average: sums of priorities are large numbers.
+    prices = prices / np.maximum(prices.mean(axis=0), 1.0) if len(prices) else prices
+    weights: Floats = prices @ (_NEXT ** np.arange(len(sums))) + _NEXT ** len(sums)
     return weights
 
 
-_NO_PRICE = (Disturbance.BUDGETS_BROKEN, Disturbance.HIGHEST_PRIORITY)
+def _has_price(term: Term) -> bool:
+    return term.measured is Measure.SUM and not term.budgets

@@ -1,18 +1,18 @@
-"""A better plan, and a proof: the integer program is solved criterion by criterion, each within the best of
+"""A better plan, and a proof: the integer program is solved term by term, each within the best of
 those before it.
 
-The solver is stopped at a number of its steps and never at a time, so that the same input has the same result
-on any machine. It is loaded when it is first needed: a scheduler that does not use it pays nothing for it.
+Within a decision the solver is stopped at a number of its steps and never at a time, so that the same input
+has the same result on any machine. It is loaded when it is first needed: a scheduler that does not use it
+pays nothing for it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.model import RoomModel, Seats
+from reprieve.preemption.least_disturbance.model import Measure, RoomModel, Seats
 from reprieve.preemption.least_disturbance.program import Program, TooLargeError, program_of
 
 
@@ -50,6 +50,9 @@ class _Stage:
     def proved(self) -> bool:
         return self.infeasible or self.value <= self.bound
 
+    def plus(self, fixed: float) -> "_Stage":
+        return replace(self, value=self.value + fixed, bound=self.bound + fixed)
+
 
 @dataclass(slots=True, eq=False)
 class _Solver:
@@ -57,14 +60,61 @@ class _Solver:
 
     program: Program
     effort: Effort
-    known: list[float] = field(default_factory=list)  # by criterion: no solution may exceed it
+    known: list[float] = field(default_factory=list)  # by term: no solution may exceed it
+    most_pods: float | None = None
 
-    def minimise(self, criterion: int, start: Sequence[float] | None) -> _Stage:
-        """Within what is known of the criteria before."""
-        objective = self.program.objectives[criterion]
+    def minimise(self, place: int, start: Sequence[float] | None) -> _Stage:
+        """Within what is known of the terms before."""
+        objective = self.program.objectives[place]
         if start is not None and not self._value(objective, start):
             return _Stage(0, 0, start)
-        return self._solved(objective, start)
+        if self.effort.is_over:
+            return _Stage(solution=start)
+        if max(objective.values(), default=0) <= _LARGEST:
+            return self._solved(objective, start)
+        return self._by_pods(objective, start)
+
+    def _by_pods(self, objective: dict[int, int], start: Sequence[float] | None) -> _Stage:
+        """Sums of priorities are too large for what a solver can tell apart.
+
+        As a rule each pod more costs more than all differences between pods: then the fewest pods come first.
+        """
+        each, rest = self._split(objective)
+        fewest = self._fewest_pods(start)
+        spread = max((price / self.program.pods[column] for column, price in rest.items()), default=0)
+        if not fewest.proved or fewest.infeasible or spread * fewest.value >= each:
+            value = self._value(objective, fewest.solution) if fewest.solution is not None else math.inf
+            return _Stage(value, -math.inf, fewest.solution)
+        self.most_pods = fewest.value
+        return self._solved(rest, fewest.solution).plus(each * fewest.value)
+
+    def _fewest_pods(self, start: Sequence[float] | None) -> _Stage:
+        pods = self.program.pods
+        for place, value in enumerate(self.known):
+            if self.program.objectives[place] == pods:
+                return _Stage(value, value, start)
+        return self._solved(pods, start)
+
+    def _split(self, objective: dict[int, int]) -> tuple[int, dict[int, int]]:
+        """What each pod costs at least, and what columns cost beyond that."""
+        pods = self.program.pods
+        each = min(price // pods[column] for column, price in objective.items())
+        rest = ((column, price - each * pods[column]) for column, price in objective.items())
+        return each, {column: price for column, price in rest if price}
+
+    def _limits(self) -> Iterator[tuple[dict[int, int], float]]:
+        """Objectives that no solution may exceed, and by how much."""
+        for place, most in enumerate(self.known):
+            objective = self.program.objectives[place]
+            if max(objective.values(), default=0) <= _LARGEST:
+                yield objective, most
+            else:
+                each, rest = self._split(objective)
+                pods = most // each
+                yield self.program.pods, pods
+                yield rest, most - each * pods
+        if self.most_pods is not None:
+            yield self.program.pods, self.most_pods
 
     def _value(self, objective: dict[int, int], values: Sequence[float]) -> float:
         return sum(price * round(values[column]) for column, price in objective.items())
@@ -79,7 +129,11 @@ class _Solver:
 
     def _holds(self, values: Sequence[float]) -> bool:
         objectives = self.program.objectives
-        within = (self._value(objectives[c], values) <= most for c, most in enumerate(self.known))
+        within = (
+            self._value(objectives[place], values) <= most
+            for place, most in enumerate(self.known)
+            if objectives[place]
+        )
         return all(within) and all(row.holds(values) for row in self.program.rows)
 
     def feasible(self, start: Sequence[float] | None) -> _Stage:
@@ -88,9 +142,13 @@ class _Solver:
     def _solved(self, objective: dict[int, int], start: Sequence[float] | None) -> _Stage:
         import highspy
 
+        if not self.program.uppers:  # nothing is left to be decided, and a solver makes nothing of that
+            return _Stage(0, 0, ()) if self._holds(()) else _Stage(infeasible=True)
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)
+        if math.isfinite(left := self.effort.seconds_left()):  # between two callbacks much time may pass
+            solver.setOptionValue("time_limit", max(left, 0.0))
         solver.passModel(self._lp(highspy, objective))
         if start is not None:
             known = highspy.HighsSolution()
@@ -119,7 +177,7 @@ class _Solver:
     def _lp(self, highspy: Any, objective: dict[int, int]) -> Any:
         program, lp = self.program, highspy.HighsLp()
         columns = len(program.uppers)
-        limits = [(c, most) for c, most in enumerate(self.known) if program.objectives[c]]
+        limits = [(terms, most) for terms, most in self._limits() if terms]
         costs = [0.0] * columns
         for column, price in objective.items():
             costs[column] = price
@@ -131,9 +189,9 @@ class _Solver:
             starts.append(len(index))
             lower.append(row.lower)
             upper.append(row.upper)
-        for criterion, most in limits:
-            index += program.objectives[criterion].keys()
-            value += program.objectives[criterion].values()
+        for terms, most in limits:
+            index += terms.keys()
+            value += terms.values()
             starts.append(len(index))
             lower.append(-math.inf)
             upper.append(most)
@@ -153,6 +211,7 @@ _OPTIONS: dict[str, object] = {
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 1e-6,
     "mip_feasibility_tolerance": 1e-7,
+    "presolve": "off",  # HiGHS 1.15 has called plans the best with it that are not; a proof must hold
 }
 
 
@@ -174,22 +233,27 @@ class _Meter:
 
     def step(self, _kind: Any, _message: str, _out: Any, into: Any, _data: Any) -> None:
         self.effort.spent = min(self.effort.units, self.effort.spent + self.price)
-        if self.effort.spent >= self.effort.units:
+        if self.effort.spent >= self.effort.units or self.effort.is_over:
             into.user_interrupt = True
 
 
+_LARGEST = 10**6  # a price; sums of larger ones come too close to what the solver's numbers can tell apart
 _ENTRIES = 50  # of the matrix; a call for so many is about as much work as one placement of a pod
 
 
-# --- criterion by criterion ----------------------------------------------------------------------
+# --- term by term ----------------------------------------------------------------------
 
 
 def improved(model: RoomModel, start: Solution | None, effort: Effort) -> Improved:
     """``start``: a plan that is known."""
+    stages = _Stages(model, effort, start)
     try:
-        return _Stages(model, effort, start).run()
+        found = stages.run()
     except TooLargeError:
         return Improved(start)
+    if found.best is None and not found.infeasible:  # the last stage ended early, and found none by itself
+        return replace(found, best=stages.start)
+    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -200,17 +264,16 @@ class _Stages:
 
     def run(self) -> Improved:
         order = self.model.order
-        if Disturbance.HIGHEST_PRIORITY not in order:
+        at = next((i for i, term in enumerate(order) if term.measured is Measure.PRIORITY), None)
+        if at is None:
             return self._in_turn(self.model, len(order))
-        at = order.index(Disturbance.HIGHEST_PRIORITY)
         levels = self.model.levels
         if not levels:
             return Improved(None, proved=True, infeasible=True)
         ceiling, within = self._lowest(levels, at)
         if ceiling is None:
             return within
-        known = (*within.bound, ceiling)
-        return self._in_turn(self.model.below(ceiling), len(order), known)
+        return self._in_turn(self.model.below(ceiling), len(order), (*within.bound, ceiling))
 
     def _lowest(self, levels: Sequence[float], at: int) -> tuple[float | None, Improved]:
         """The lowest priority up to which units suffice for the best by the criteria before; if it is known.
@@ -238,20 +301,53 @@ class _Stages:
         return levels[high], within
 
     def _in_turn(self, model: RoomModel, upto: int, known: tuple[float, ...] = ()) -> Improved:
-        """The first criteria, one after the other, from the first that is not known."""
-        program = program_of(model)
-        solver = _Solver(program, self.effort, list(known))
+        """The first terms, one after the other, from the first that is not known."""
+        solver = self._solver(model, known)
         values = solver.begin(self.start)
         if upto == len(known) == 0:
             stage = solver.feasible(values)
-            return self._told(program, stage.solution, known, stage)
-        for criterion in range(len(known), upto):
-            stage = solver.minimise(criterion, values)
+            return self._told(solver.program, stage.solution, known, stage)
+        for place in range(len(known), upto):
+            if model.order[place].measured is Measure.SUM:
+                stage = solver.minimise(place, values)
+            else:
+                stage = self._lowered(solver, place, values)
+                if stage.proved and not stage.infeasible:
+                    model = model.up_to(place, stage.value)
+                    solver = self._solver(model, tuple(solver.known))
+                    stage = replace(stage, solution=solver.begin(self.start))
             values = stage.solution
             if not stage.proved or stage.infeasible:
-                return self._told(program, values, (*solver.known, stage.bound), stage)
+                return self._told(solver.program, values, (*solver.known, stage.bound), stage)
             solver.known.append(stage.value)
-        return self._told(program, values, tuple(solver.known), _Stage(0, 0, values))
+        return self._told(solver.program, values, tuple(solver.known), _Stage(0, 0, values))
+
+    def _solver(self, model: RoomModel, known: Sequence[float]) -> _Solver:
+        return _Solver(program_of(model), self.effort, list(known))
+
+    def _lowered(self, solver: _Solver, place: int, values: Sequence[float] | None) -> _Stage:
+        """The least by a term that is no sum: units that cost more are left out, as long as there is room."""
+        stage = solver.feasible(values)
+        while stage.solution is not None:
+            model, program = solver.program.model, solver.program
+            self._told(program, stage.solution, (), stage)
+            value = self.model.cost(self.model.counts_of(self._of(program, stage.solution).units) or {})[
+                place
+            ]
+            lower = max((one for one in _levels(model, place) if one < value), default=None)
+            if lower is None:
+                return _Stage(value, value, stage.solution)
+            solver = self._solver(model.up_to(place, lower), solver.known)
+            tried = solver.feasible(None)
+            if tried.infeasible:
+                return _Stage(value, value, stage.solution)
+            if tried.solution is None:
+                return _Stage(value, -math.inf, stage.solution)
+            stage = tried
+        return stage
+
+    def _of(self, program: Program, values: Sequence[float]) -> Solution:
+        return Solution(program.model.units_of(program.counts(values)), program.seats(values))
 
     def _told(
         self, program: Program, values: Sequence[float] | None, bound: tuple[float, ...], stage: _Stage
@@ -260,11 +356,22 @@ class _Stages:
             self.effort.fell_short = True
         if values is None:
             return Improved(None, bound, stage.proved, stage.infeasible)
-        found = Solution(program.model.units_of(program.counts(values)), program.seats(values))
-        self.start = self._better(found)
+        self.start = self._better(self._of(program, values))
         return Improved(self.start, bound, stage.proved)
 
     def _better(self, found: Solution) -> Solution:
         if self.start is None:
             return found
         return min(self.start, found, key=lambda one: self.model.cost(self.model.counts_of(one.units) or {}))
+
+
+def _levels(model: RoomModel, place: int) -> set[float]:
+    """What units cost by a term that is no sum."""
+    match model.order[place].measured:
+        case Measure.PRIORITY:
+            return {item.priority for item in model.items}
+        case Measure.HIGHEST:
+            return {item.prices[place] for item in model.items}
+        case _:
+            top = max((item.priority for item in model.items), default=0)
+            return {-start for item in model.items if item.priority == top for start in item.starts}

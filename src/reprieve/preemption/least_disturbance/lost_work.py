@@ -12,10 +12,10 @@ from datetime import datetime
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.model.disruption_costs import CHECKPOINT
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.preemption.units import Units
 
-CHECKPOINT = "reprieve.dev/last-checkpoint"
 # RFC 3339, as Kubernetes writes times. Python alone also reads weeks, and dates without separators.
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _SHOWN = 40  # characters of a value that is ignored
@@ -37,17 +37,15 @@ def lost_work(units: Units, wanted: Mask, now: float, cap: float) -> Ints:
 
 
 def _publishing(view: Snapshot, rows: Ints) -> list[int]:
-    """The pods with a checkpoint of their own or of a group. Few have one, and there may be many pods."""
-    compiled, groups = view.pods.compiled, view.pods.groups
+    """The pods with a checkpoint of their own or of a group."""
+    groups = view.pods.groups
     codes = groups.codes[rows]
     saved = np.zeros(len(groups.things), np.bool_)
-    for code in np.unique(codes).tolist():
+    for code in np.unique(codes[codes != 0]).tolist():
         around = view.groups.chain(groups.things[code])
         saved[code] = any(CHECKPOINT in group.metadata.annotations for _, group in around)
-    listed = zip(rows.tolist(), saved[codes].tolist(), strict=True)
-    return [
-        row for row, by_group in listed if by_group or CHECKPOINT in compiled[row].pod.metadata.annotations
-    ]
+    found: list[int] = rows[saved[codes] | view.pods.publishing[rows]].tolist()
+    return found
 
 
 def _moment(view: Snapshot, row: int, now: float) -> float | None:

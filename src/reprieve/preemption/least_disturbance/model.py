@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -16,23 +17,54 @@ from typing import NamedTuple
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.preemption.least_disturbance.costs import Cost, Disturbance
+from reprieve.model.snapshot import NOWHERE
+from reprieve.preemption.gangs import GroupNeeds
 
 Amounts = tuple[int, ...]  # of each resource
 Footprint = tuple[tuple[int, Amounts], ...]  # nodes, and what one unit uses of each
-Shares = tuple[tuple[int, int], ...]  # budgets or gangs, and how many pods of a unit belong to each
+Shares = tuple[tuple[int, int], ...]  # budgets, and with how many pods of a unit each is charged
+Costs = tuple[float, ...]  # by each term; the smallest wins
+
+
+class Measure(StrEnum):
+    """What a term of the model measures."""
+
+    SUM = "Sum"  # of what units cost alone
+    HIGHEST = "Highest"
+    PRIORITY = "Priority"  # the highest
+    EARLIEST_START = "EarliestStart"  # of the units of the highest priority; the later, the better
+
+
+class Term(NamedTuple):
+    """A criterion, in the plain terms of a solver."""
+
+    name: str
+    measured: Measure
+    budgets: int = 0  # what a pod beyond a budget adds
+    idle: int = 0  # what a pod adds that runs on for nothing
+    ended: int = 0  # what a group adds that is left with too little
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """Units that the model does not tell apart: equal pods of one node, or one group."""
 
-    units: tuple[int, ...]  # the least important first: if so many are evicted, the first are
+    # The latest start first, and then the least important: if so many are evicted, the first are.
+    units: tuple[int, ...]
+    starts: tuple[float, ...]  # of the units
     priority: int
-    prices: tuple[int, ...]  # of one unit, by each criterion; those of budgets and gangs are not included
+    prices: tuple[int, ...]  # of one unit, by each term; without what budgets and groups add
     footprint: Footprint
     budgets: Shares
-    gangs: Shares
+    group: int  # the leaf that its pods belong to, or NOWHERE
+    pods: int  # of one unit
+
+    def not_before(self, start: float) -> "Item":
+        """Only the units that started then, or later."""
+        count = sum(one >= start for one in self.starts)
+        if count == len(self.units):
+            return self
+        return replace(self, units=self.units[:count], starts=self.starts[:count])
 
 
 Seats = dict[tuple[int, int], int]  # members by node and shape
@@ -41,7 +73,7 @@ Counts = dict[int, int]  # items, and how many of the units of each are evicted
 
 @dataclass(frozen=True)
 class RoomModel:
-    order: tuple[Disturbance, ...]
+    order: tuple[Term, ...]
     needs: tuple[Amounts, ...]  # of a member of each shape
     members: tuple[int, ...]  # how many there are of each shape
     target: int  # how many members must get room
@@ -50,8 +82,7 @@ class RoomModel:
     nodes: tuple[int, ...]  # rows
     items: tuple[Item, ...]
     allowances: tuple[int, ...]  # by budget
-    running: tuple[int, ...]  # by gang: pods that run
-    slack: tuple[int, ...]  # by gang: how many of them can go before it is left with too few
+    groups: GroupNeeds  # those of the items
     shape_of: tuple[int, ...]  # [member]
     breaks_no_budget: bool
     is_exact: bool  # whether room is all that matters: then what holds in the model holds
@@ -61,6 +92,16 @@ class RoomModel:
         """The same, with no unit above this priority."""
         items = tuple(item for item in self.items if item.priority <= ceiling)
         return self if len(items) == len(self.items) else replace(self, items=items)
+
+    def up_to(self, place: int, most: float) -> "RoomModel":
+        """The same, with no unit that costs more than this by a term that is no sum."""
+        if self.order[place].measured is Measure.PRIORITY:
+            return self.below(most)
+        if self.order[place].measured is Measure.HIGHEST:
+            return replace(self, items=tuple(item for item in self.items if item.prices[place] <= most))
+        top = max((item.priority for item in self.items), default=0)
+        cut = (item if item.priority < top else item.not_before(-most) for item in self.items)
+        return replace(self, items=tuple(item for item in cut if item.units))
 
     @cached_property
     def levels(self) -> list[float]:
@@ -96,10 +137,17 @@ class RoomModel:
         return frozenset(budget for budget, pods in charged.items() if pods > self.allowances[budget])
 
     @cached_property
-    def starvable(self) -> frozenset[int]:
-        """Gangs that the items together leave with too few pods."""
-        lost = _charges((item.gangs, len(item.units)) for item in self.items)
-        return frozenset(gang for gang, pods in lost.items() if pods > self.slack[gang])
+    def breakable_groups(self) -> frozenset[int]:
+        """Groups that the items together leave with too little."""
+        return frozenset(
+            self.groups.broken(self.lost({i: len(item.units) for i, item in enumerate(self.items)}))
+        )
+
+    @cached_property
+    def stoppable(self) -> frozenset[int]:
+        """Leaves of which pods may run on for nothing."""
+        inside = self.groups.leaves_in
+        return frozenset(leaf for group in self.breakable_groups for leaf in inside.get(group, (group,)))
 
     @cached_property
     def coupled(self) -> list[bool]:
@@ -107,7 +155,7 @@ class RoomModel:
         return [
             len(item.footprint) > 1
             or any(budget in self.breakable for budget, _ in item.budgets)
-            or any(gang in self.starvable for gang, _ in item.gangs)
+            or item.group in self.stoppable
             for item in self.items
         ]
 
@@ -217,24 +265,38 @@ class RoomModel:
         """The same, if the eviction of these units was tried and did not help. Then nothing is exact."""
         return replace(self, barred=(*self.barred, units), is_exact=False)
 
-    def cost(self, counts: Counts) -> Cost:
-        """What these evictions cost, by each criterion."""
+    def lost(self, counts: Counts) -> dict[int, int]:
+        """How many pods each leaf loses."""
+        lost: dict[int, int] = {}
+        for i, n in counts.items():
+            item = self.items[i]
+            if item.group != NOWHERE and n:
+                lost[item.group] = lost.get(item.group, 0) + n * item.pods
+        return lost
+
+    def cost(self, counts: Counts) -> Costs:
+        """What these evictions cost, by each term."""
         going = [(self.items[i], n) for i, n in counts.items() if n]
         charged = _charges((item.budgets, n) for item, n in going)
-        broken = sum(max(0, pods - self.allowances[budget]) for budget, pods in charged.items())
-        lost = _charges((item.gangs, n) for item, n in going)
-        starved = [gang for gang, pods in lost.items() if pods > self.slack[gang]]
-        extra = {
-            Disturbance.BUDGETS_BROKEN: broken,
-            Disturbance.PODS_STOPPED: sum(self.running[gang] - lost[gang] for gang in starved),
-            Disturbance.WORKLOADS_ENDED: len(starved),
-        }
-        sums = [sum(item.prices[c] * n for item, n in going) for c in range(len(self.order))]
-        highest = max((item.priority for item, _ in going), default=-math.inf)
-        return tuple(
-            highest if criterion is Disturbance.HIGHEST_PRIORITY else total + extra.get(criterion, 0)
-            for criterion, total in zip(self.order, sums, strict=True)
-        )
+        beyond = sum(max(0, pods - self.allowances[budget]) for budget, pods in charged.items())
+        lost = self.lost(counts)
+        broken = self.groups.broken(lost)
+        idle, ended = self.groups.idle(broken, lost), self.groups.ended(broken)
+
+        def value(place: int, term: Term) -> float:
+            match term.measured:
+                case Measure.PRIORITY:
+                    return max((item.priority for item, _ in going), default=-math.inf)
+                case Measure.HIGHEST:
+                    return max((item.prices[place] for item, _ in going), default=-math.inf)
+                case Measure.EARLIEST_START:
+                    top = max((item.priority for item, _ in going), default=0)
+                    return -min((i.starts[n - 1] for i, n in going if i.priority == top), default=math.inf)
+                case Measure.SUM:
+                    alone = sum(item.prices[place] * n for item, n in going)
+                    return alone + beyond * term.budgets + idle * term.idle + ended * term.ended
+
+        return tuple(value(place, term) for place, term in enumerate(self.order))
 
 
 def levels_of(priorities: Iterable[int], may_suffice: Callable[[float], bool]) -> list[float]:
@@ -313,7 +375,7 @@ def _taken(waiting: list[int], count: int) -> list[int]:
 
 
 def _charges(shares: Iterable[tuple[Shares, int]]) -> dict[int, int]:
-    """Budgets or gangs, and how many pods each is charged with, if so many units go."""
+    """Budgets, and how many pods each is charged with, if so many units go."""
     charged: dict[int, int] = {}
     for share, units in shares:
         for which, pods in share:

@@ -1,6 +1,6 @@
 """The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress, count, pairwise
@@ -14,17 +14,20 @@ from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.gang_members import Members, Ties, members_of
 from reprieve.placement.place import survey
-from reprieve.preemption.least_disturbance.costs import Costs
+from reprieve.preemption.criteria import HIGHEST_PRIORITY, LATEST_START, Combined, Criterion
 from reprieve.preemption.least_disturbance.model import (
     Amounts,
     Footprint,
     Item,
+    Measure,
     RoomModel,
     Shares,
+    Term,
     levels_of,
     most_seated,
 )
-from reprieve.preemption.question import Question, Takeable
+from reprieve.preemption.question import Question
+from reprieve.preemption.takeable import Takeable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,12 +121,9 @@ class RoomsInReach:
         takeable: Takeable,
         reach: Reach,
         target: int,
-        price: Callable[[Ints], Costs],
     ) -> None:
-        """``price``: the costs of units (numbers)."""
         self._question, self._takeable, self._reach, self._target = question, takeable, reach, target
-        self._price = price
-        self.order = price(np.zeros(0, np.int64)).order
+        self.order = terms_of(question.criteria)
         self.below = cache(self._below)
 
     @property
@@ -155,14 +155,32 @@ class RoomsInReach:
 
     def _below(self, ceiling: float) -> RoomModel:
         reach = self._reach.below(ceiling)
-        return model_of(self._question, self._takeable, reach, self._target, self._price(reach.units))
+        return model_of(self._question, self._takeable, reach, self._target)
 
 
-def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, costs: Costs) -> RoomModel:
+def terms_of(order: tuple[Criterion, ...]) -> tuple[Term, ...]:
+    """The criteria that a solver can take, up to the first that only finished plans can be compared by."""
+    terms: list[Term] = []
+    for criterion in order:
+        if criterion is HIGHEST_PRIORITY:
+            measured = Measure.PRIORITY
+        elif criterion is LATEST_START and HIGHEST_PRIORITY in order[: len(terms)]:
+            measured = Measure.EARLIEST_START
+        elif criterion.measures_plans:
+            break
+        else:
+            measured = Measure.HIGHEST if criterion.combined is Combined.HIGHEST else Measure.SUM
+        terms.append(Term(criterion.name, measured, criterion.budgets, criterion.idle, criterion.ended))
+    return tuple(terms)
+
+
+def model_of(question: Question, takeable: Takeable, reach: Reach, target: int) -> RoomModel:
     """The members of the demand, and the units in reach."""
-    items, gangs = _with_own_gangs(_items(takeable, reach, costs))
+    items = _items(question, takeable, reach)
+    groups, number = takeable.prices.needs.around({item.group for item in items} - {NOWHERE})
+    items = tuple(replace(item, group=number.get(item.group, NOWHERE)) if number else item for item in items)
     return RoomModel(
-        order=costs.order,
+        order=terms_of(question.criteria),
         needs=_needs(question, reach),
         members=_sizes(reach),
         target=target,
@@ -171,8 +189,7 @@ def model_of(question: Question, takeable: Takeable, reach: Reach, target: int, 
         nodes=tuple(reach.nodes.tolist()),
         items=items,
         allowances=tuple(takeable.accounts.allowances().tolist()),
-        running=tuple(costs.gangs.running[gang] for gang in gangs),
-        slack=tuple(costs.gangs.slack[gang] for gang in gangs),
+        groups=groups,
         shape_of=_shape_of(reach.members, len(question.demand.pods)),
         breaks_no_budget=question.policy.breaks_no_budget,
         is_exact=reach.is_exact,
@@ -215,40 +232,44 @@ def _needed_resources(question: Question) -> list[int]:
     return sorted(counted, key=lambda row: view.axis.names[row])
 
 
-def _items(takeable: Takeable, reach: Reach, costs: Costs) -> tuple[Item, ...]:
+def _items(question: Question, takeable: Takeable, reach: Reach) -> tuple[Item, ...]:
     """Equal pods on one node are one item, and each group is one. The least important come first."""
     units, numbers = takeable.units, reach.units
-    prices = np.array([costs.prices(criterion, units)[numbers] for criterion in costs.order], np.int64)
     columns = (
         reach.priority.tolist(),
-        map(tuple, prices.T.tolist()),
+        _priced(question.criteria, takeable, numbers),
         _footprints(reach),
+        takeable.prices.needs.of_units(units)[numbers].tolist(),
+        units.size[numbers].tolist(),
     )
     listed = dict(zip(numbers.tolist(), zip(*columns, strict=True), strict=True))
-    budgets, gangs = _budget_shares(takeable, numbers), costs.gangs.of_unit
+    starts = dict(zip(numbers.tolist(), units.start[numbers].tolist(), strict=True))
+    budgets = _budget_shares(takeable, numbers)
     alike: dict[tuple[object, ...], list[int]] = {}
     for unit in units.in_order(numbers)[::-1].tolist():
         alone = unit < len(units.view.pods)
-        key = (*listed[unit], budgets.get(unit, ()), gangs.get(unit, ())) if alone else (unit,)
+        key = (*listed[unit], budgets.get(unit, ())) if alone else (unit,)
         alike.setdefault(key, []).append(unit)
 
     def item(same: list[int]) -> Item:
-        priority, price, footprint = listed[same[0]]
-        shares = budgets.get(same[0], ()), gangs.get(same[0], ())
-        return Item(tuple(same), priority, price, footprint, *shares)
+        priority, prices, footprint, group, pods = listed[same[0]]
+        same.sort(key=lambda unit: -starts[unit])  # stable: of one start, the least important first
+        since = tuple(starts[unit] for unit in same)
+        return Item(tuple(same), since, priority, prices, footprint, budgets.get(same[0], ()), group, pods)
 
     return tuple(map(item, alike.values()))
 
 
-def _with_own_gangs(items: tuple[Item, ...]) -> tuple[tuple[Item, ...], list[int]]:
-    """The items with gangs by place in a list of those that matter to them, and that list."""
-    gangs = sorted({gang for item in items for gang, _ in item.gangs})
-    places = {gang: place for place, gang in enumerate(gangs)}
-
-    def own(item: Item) -> Item:
-        return replace(item, gangs=tuple((places[gang], pods) for gang, pods in item.gangs))
-
-    return tuple(own(item) if item.gangs else item for item in items), gangs
+def _priced(order: tuple[Criterion, ...], takeable: Takeable, numbers: Ints) -> Iterator[tuple[int, ...]]:
+    """What each unit costs alone, by each term; nothing where that says nothing of a sum or a maximum."""
+    prices, none = takeable.prices, np.zeros(len(numbers), np.int64)
+    columns = [
+        prices.alone(one, numbers).astype(np.int64)
+        if one.of_units is not None and one is not HIGHEST_PRIORITY
+        else none
+        for one in order[: len(terms_of(order))]
+    ]
+    return map(tuple, np.array(columns, np.int64).reshape(len(columns), len(numbers)).T.tolist())
 
 
 def _footprints(reach: Reach) -> list[Footprint]:

@@ -5,11 +5,11 @@ the members that they take. Knows no solver.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reprieve.preemption.least_disturbance.costs import Disturbance
-from reprieve.preemption.least_disturbance.model import Counts, RoomModel, Seats
+from reprieve.model.snapshot import NOWHERE
+from reprieve.preemption.least_disturbance.model import Counts, Measure, RoomModel, Seats
 from reprieve.preemption.least_disturbance.patterns import EvictionPattern, EvictionPatterns, patterns_of
 
 MOST_COLUMNS = 20_000
@@ -42,10 +42,12 @@ class Program:
     objectives: list[dict[int, int]] = field(default_factory=list)  # by criterion: columns and their prices
     of_pattern: dict[int, int] = field(default_factory=dict)  # columns
     of_item: dict[int, int] = field(default_factory=dict)
+    pods: dict[int, int] = field(default_factory=dict)  # by column: how many pods it evicts
     of_seat: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and shape
     of_overdrawn: dict[tuple[int, int], int] = field(default_factory=dict)  # by node and resource
     of_budget: dict[int, int] = field(default_factory=dict)
-    of_gang: dict[int, tuple[int, int]] = field(default_factory=dict)  # whether it starves; pods left idle
+    of_group: dict[int, int] = field(default_factory=dict)  # whether it is left with too little
+    of_idle: dict[int, int] = field(default_factory=dict)  # by leaf: pods that run on for nothing
     of_further: dict[int, tuple[int, int]] = field(
         default_factory=dict
     )  # a seat, and how many are not enough
@@ -54,9 +56,9 @@ class Program:
         if len(self.uppers) >= MOST_COLUMNS:
             raise TooLargeError
         self.uppers.append(upper)
-        for criterion, price in prices:
-            if price:
-                self.objectives[criterion][len(self.uppers) - 1] = price
+        for place, price in prices:
+            if price and self.model.order[place].measured is Measure.SUM:
+                self.objectives[place][len(self.uppers) - 1] = price
         return len(self.uppers) - 1
 
     def row(
@@ -120,15 +122,18 @@ class Program:
         return self.model.capacity(node, left, shape)
 
     def _follow(self, counts: Counts, values: list[float]) -> None:
-        """Budgets and gangs follow from what is evicted."""
+        """Budgets and groups follow from what is evicted."""
         model = self.model
         for budget, column in self.of_budget.items():
             charged = sum(n * dict(model.items[i].budgets).get(budget, 0) for i, n in counts.items())
             values[column] = max(0, charged - model.allowances[budget])
-        for gang, (starves, idle) in self.of_gang.items():
-            lost = sum(n * dict(model.items[i].gangs).get(gang, 0) for i, n in counts.items())
-            values[starves] = float(lost > model.slack[gang])
-            values[idle] = model.running[gang] - lost if lost > model.slack[gang] else 0
+        lost = model.lost(counts)
+        broken = {*model.groups.broken(lost)}
+        for group, column in self.of_group.items():
+            values[column] = float(group in broken)
+        for leaf, column in self.of_idle.items():
+            stops = not broken.isdisjoint(_with_those_around(model, leaf))
+            values[column] = model.groups.running[leaf] - lost.get(leaf, 0) if stops else 0
 
 
 def program_of(model: RoomModel) -> Program:
@@ -141,7 +146,7 @@ def program_of(model: RoomModel) -> Program:
     _add_dense_nodes(program)
     _add_members(program)
     _add_budgets(program)
-    _add_gangs(program)
+    _add_groups(program)
     _add_barred(program)
     return program
 
@@ -153,6 +158,8 @@ def _add_patterns(program: Program) -> None:
         alone = [(model.items[i], n) for i, n in pattern.counts if not model.coupled[i]]
         prices = [(c, sum(item.prices[c] * n for item, n in alone)) for c in range(len(model.order))]
         column = program.of_pattern[number] = program.column(1, prices)
+        if alone:
+            program.pods[column] = sum(item.pods * n for item, n in alone)
         by_node.setdefault(pattern.node, []).append(column)
     for columns in by_node.values():
         if len(columns) > 1:
@@ -167,6 +174,7 @@ def _add_items(program: Program) -> None:
     for i in sorted(wanted):
         item = model.items[i]
         program.of_item[i] = program.column(len(item.units), enumerate(item.prices))
+        program.pods[program.of_item[i]] = item.pods
 
 
 def _add_links(program: Program) -> None:
@@ -220,29 +228,49 @@ def _add_members(program: Program) -> None:
 
 def _add_budgets(program: Program) -> None:
     model = program.model
-    price = _index(model, Disturbance.BUDGETS_BROKEN)
+    prices = [(place, term.budgets) for place, term in enumerate(model.order)]
     for budget in sorted(model.breakable):
-        terms = _charged(program, ((i, item.budgets) for i, item in enumerate(model.items)), budget)
+        shares = ((i, dict(item.budgets).get(budget, 0)) for i, item in enumerate(model.items))
+        terms = _evicted(program, shares)
         if model.breaks_no_budget:
             program.row(terms, upper=model.allowances[budget])
             continue
-        column = program.of_budget[budget] = program.column(
-            math.inf, [(price, 1)] if price is not None else []
-        )
+        column = program.of_budget[budget] = program.column(math.inf, prices)
         program.row([*terms, (column, -1)], upper=model.allowances[budget])
 
 
-def _add_gangs(program: Program) -> None:
-    model = program.model
-    ended, stopped = (_index(model, c) for c in (Disturbance.WORKLOADS_ENDED, Disturbance.PODS_STOPPED))
-    for gang in sorted(model.starvable):
-        running, slack = model.running[gang], model.slack[gang]
-        terms = _charged(program, ((i, item.gangs) for i, item in enumerate(model.items)), gang)
-        starves = program.column(1, [(ended, 1)] if ended is not None else [])
-        idle = program.column(running, [(stopped, 1)] if stopped is not None else [])
-        program.of_gang[gang] = starves, idle
-        program.row([*terms, (starves, slack - running)], upper=slack)
-        program.row([(starves, running), *((c, -n) for c, n in terms), (idle, -1)], upper=0)
+def _add_groups(program: Program) -> None:
+    """A group that loses more than its slack is left with too little; so may be the group around it."""
+    model, groups = program.model, program.model.groups
+    ends = [(place, term.ended) for place, term in enumerate(model.order)]
+    idles = [(place, term.idle) for place, term in enumerate(model.order)]
+    for group in sorted(model.breakable_groups):
+        column = program.of_group[group] = program.column(1, ends if groups.ends[group] else ())
+        if groups.running[group]:
+            size, terms = groups.running[group], _lost(program, group)
+        else:
+            inside = [child for child in program.of_group if groups.parent[child] == group]
+            size, terms = len(inside), [(program.of_group[child], 1.0) for child in inside]
+        slack = groups.slack[group]
+        program.row([*terms, (column, slack - size)], upper=slack)
+    for leaf in sorted(model.stoppable):
+        running, lost = groups.running[leaf], _lost(program, leaf)
+        idle = program.of_idle[leaf] = program.column(running, idles)
+        for group in _with_those_around(model, leaf):
+            if group in program.of_group:
+                stops = (program.of_group[group], running)
+                program.row([stops, *((column, -n) for column, n in lost), (idle, -1)], upper=0)
+
+
+def _with_those_around(model: RoomModel, group: int) -> Iterator[int]:
+    while group != NOWHERE:
+        yield group
+        group = model.groups.parent[group]
+
+
+def _lost(program: Program, leaf: int) -> list[tuple[int, float]]:
+    items = enumerate(program.model.items)
+    return _evicted(program, ((i, item.pods if item.group == leaf else 0) for i, item in items))
 
 
 def _add_barred(program: Program) -> None:
@@ -265,17 +293,6 @@ def _add_barred(program: Program) -> None:
         program.row(further, lower=1)
 
 
-def _charged(
-    program: Program, shares: Iterable[tuple[int, Sequence[tuple[int, int]]]], which: int
-) -> list[tuple[int, float]]:
-    return [
-        (program.of_item[i], float(n))
-        for i, share in shares
-        if i in program.of_item
-        for one, n in share
-        if one == which
-    ]
-
-
-def _index(model: RoomModel, criterion: Disturbance) -> int | None:
-    return model.order.index(criterion) if criterion in model.order else None
+def _evicted(program: Program, shares: Iterable[tuple[int, int]]) -> list[tuple[int, float]]:
+    """A sum over units: items, and what one unit of each adds."""
+    return [(program.of_item[i], float(n)) for i, n in shares if n and i in program.of_item]

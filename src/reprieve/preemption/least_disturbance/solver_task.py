@@ -5,7 +5,7 @@ snapshot. How the bytes get there is not known here.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -14,26 +14,34 @@ import numpy as np
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
-from reprieve.placement.effort import Effort
-from reprieve.preemption.least_disturbance.costs import Disturbance
+from reprieve.placement.effort import Effort, unlimited
+from reprieve.preemption.gangs import GroupNeeds
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
-from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Seats, Shares
+from reprieve.preemption.least_disturbance.model import Amounts, Item, RoomModel, Seats, Shares, Term
 from reprieve.preemption.units import Units
 
 _NamedSeats = tuple[tuple[str, int, int], ...]
 
 
 class _Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    count: int
+    starts: tuple[float | None, ...]  # None: it has not started
     priority: int
     prices: tuple[int, ...]
     footprint: tuple[tuple[int, Amounts], ...]
     budgets: Shares
-    gangs: Shares
+    group: int
+    pods: int
+
+
+class _Groups(msgspec.Struct, frozen=True, array_like=True):
+    running: tuple[int, ...]
+    slack: tuple[int, ...]
+    parent: tuple[int, ...]
+    ends: tuple[bool, ...]
 
 
 class _Room(msgspec.Struct, frozen=True, array_like=True):
-    order: tuple[Disturbance, ...]
+    order: tuple[Term, ...]
     needs: tuple[Amounts, ...]
     members: tuple[int, ...]
     target: int
@@ -41,8 +49,7 @@ class _Room(msgspec.Struct, frozen=True, array_like=True):
     usable_by: tuple[tuple[int, ...], ...]
     items: tuple[_Item, ...]
     allowances: tuple[int, ...]
-    running: tuple[int, ...]
-    slack: tuple[int, ...]
+    groups: _Groups
     shape_of: tuple[int, ...]
     breaks_no_budget: bool
     is_exact: bool
@@ -101,7 +108,7 @@ def room_of(model: RoomModel, units: Units) -> NamedRoom:
 def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> NamedRoom:
     """``names``: of the units of all items, in their order. ``nodes``: those of the model."""
     numbers = [number for item in model.items for number in item.units]
-    place_of = {number: place for place, number in enumerate(numbers)}
+    place_of, groups = {number: place for place, number in enumerate(numbers)}, model.groups
     room = _Room(
         model.order,
         model.needs,
@@ -109,12 +116,9 @@ def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> 
         model.target,
         model.left,
         model.usable_by,
-        tuple(
-            _Item(len(i.units), i.priority, i.prices, i.footprint, i.budgets, i.gangs) for i in model.items
-        ),
+        tuple(map(_item, model.items)),
         model.allowances,
-        model.running,
-        model.slack,
+        _Groups(groups.running, groups.slack, groups.parent, groups.ends),
         model.shape_of,
         model.breaks_no_budget,
         model.is_exact,
@@ -125,6 +129,12 @@ def named_room(model: RoomModel, names: Sequence[str], nodes: Sequence[str]) -> 
     by_name = dict(zip(names, numbers, strict=True))
     places = {name: place for place, name in enumerate(nodes)}
     return NamedRoom(model, by_name, places, msgspec.msgpack.encode(room))
+
+
+def _item(item: Item) -> _Item:
+    starts = tuple(start if math.isfinite(start) else None for start in item.starts)
+    own = item.prices, item.footprint, item.budgets, item.group, item.pods
+    return _Item(starts, item.priority, *own)
 
 
 def _fingerprint(encoded: bytes) -> str:
@@ -150,20 +160,37 @@ class _Message(msgspec.Struct, frozen=True, array_like=True):
     tasks: tuple[bytes, ...]
     effort: int
     shared: bool
+    seconds: float
 
 
 def message_of(request: ImprovePlan) -> bytes:
-    return msgspec.msgpack.encode(_Message(request.tasks, request.effort, request.shared))
+    return msgspec.msgpack.encode(
+        _Message(request.tasks, request.effort, request.shared, float(request.patience))
+    )
+
+
+def within(message: bytes, effort: int) -> bytes:
+    """The same with no more effort than this."""
+    asked = _MESSAGE.decode(message)
+    return msgspec.msgpack.encode(
+        _Message(asked.tasks, min(asked.effort, effort), asked.shared, asked.seconds)
+    )
 
 
 _MESSAGE = msgspec.msgpack.Decoder(_Message)
 _ANSWER = msgspec.msgpack.Decoder(tuple[Improvement, ...])
 
 
-def solved(message: bytes) -> bytes:
-    """A function of the message alone: neither the machine nor its load changes the answer."""
+def seconds_for(message: bytes) -> float:
+    """How long the answer is waited for."""
+    return _MESSAGE.decode(message).seconds
+
+
+def solved(message: bytes, seconds_left: Callable[[], float] = unlimited) -> bytes:
+    """A function of the message alone, unless the time ends before the effort: then it is the best that was
+    found until then."""
     asked = _MESSAGE.decode(message)
-    effort = Effort(asked.effort)
+    effort = Effort(asked.effort, seconds_left=seconds_left)
     found = []
     for task in asked.tasks:
         lent = effort.lent(all_of_it=not asked.shared)
@@ -207,9 +234,10 @@ def _model_of(room: _Room) -> RoomModel:
     """Units and nodes have the numbers of their places in the lists of names."""
     items, first = [], 0
     for i in room.items:
-        units = tuple(range(first, first + i.count))
-        items.append(Item(units, i.priority, i.prices, i.footprint, i.budgets, i.gangs))
-        first += i.count
+        units = tuple(range(first, first + len(i.starts)))
+        starts = tuple(math.inf if start is None else start for start in i.starts)
+        items.append(Item(units, starts, i.priority, i.prices, i.footprint, i.budgets, i.group, i.pods))
+        first += len(units)
     return RoomModel(
         room.order,
         room.needs,
@@ -220,8 +248,7 @@ def _model_of(room: _Room) -> RoomModel:
         tuple(range(len(room.nodes))),
         tuple(items),
         room.allowances,
-        room.running,
-        room.slack,
+        GroupNeeds(np.zeros(0, np.int64), *msgspec.structs.astuple(room.groups)),
         room.shape_of,
         room.breaks_no_budget,
         room.is_exact,

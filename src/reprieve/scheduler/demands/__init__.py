@@ -85,7 +85,7 @@ def demand_of(
         case WaitingGroup():
             return waiting_group_demand(requester, view, profile, reserved), view
         case WaitingResize():
-            return waiting_resize_demand(requester, view, now)
+            return waiting_resize_demand(requester, view, profile, now)
 
 
 def report_waiting(

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from reprieve.model.changes import Change
 from reprieve.model.columns import Mask
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey, group_key, key_of
@@ -27,7 +28,7 @@ from reprieve.scheduler.demands.group_tree import GroupTree, tree_of
 from reprieve.scheduler.demands.incomplete_gang import gated_members, missing_members
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.demands.pod import reserved_rows, rows_of_pods
-from reprieve.scheduler.queueing_hints import Change, helpful
+from reprieve.scheduler.queueing_hints import helpful
 from reprieve.scheduler.targets import group_target, pod_target
 from reprieve.scheduler.world import World
 

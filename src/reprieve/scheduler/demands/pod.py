@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import NOWHERE, Snapshot
@@ -14,7 +15,7 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.decision import Finding, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
-from reprieve.scheduler.queueing_hints import Change, helpful
+from reprieve.scheduler.queueing_hints import helpful
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.world import World

@@ -8,18 +8,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from reprieve.model.changes import Change
 from reprieve.model.effects import Effect, Target
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Demand
+from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
-from reprieve.scheduler.decision import MOST_BESIDE, Finding, Growth
+from reprieve.scheduler.decision import MOST_BESIDE, Finding, Grown, Growth
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
 from reprieve.scheduler.demands.not_decidable_yet import NotYet
-from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE, Change
+from reprieve.scheduler.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
 from reprieve.scheduler.world import World
@@ -56,8 +58,8 @@ class WaitingResize:
     def growth(self) -> Growth:
         """What the pod is to have more of than it has."""
         weight = self.pod.weight
-        amounts = ((name, weight.held.get(name, 0), wants) for name, wants in sorted(weight.charged.items()))
-        more = tuple(one for one in amounts if one[2] > one[1])
+        amounts = ((name, Grown(weight.held.get(name, 0), wants)) for name, wants in weight.charged.items())
+        more = {name: one for name, one in sorted(amounts) if one.wants > one.has}
         return Growth(self.node, more, self.beside[:MOST_BESIDE], len(self.beside))
 
     def helped_by(self, _: Collection[Code]) -> frozenset[Change]:
@@ -96,9 +98,11 @@ def _is_waiting(compiled: CompiledPod, rule: Resizes) -> bool:
     return compiled.pod.metadata.deletion_timestamp is None and rule.is_waiting(compiled.pod)
 
 
-def waiting_resize_demand(requester: WaitingResize, view: Snapshot, now: float) -> tuple[Demand, Snapshot]:
+def waiting_resize_demand(
+    requester: WaitingResize, view: Snapshot, profile: Profile, now: float
+) -> tuple[Demand, Snapshot]:
     """The demand, and the cluster as it counts for that."""
-    demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now)
+    demand, around = requester.rule.demand(view, view.pods.rows[requester.key.object], now, profile)
     return replace(demand, priority=requester.priority, may_preempt=requester.may_preempt), around
 
 

@@ -21,7 +21,7 @@ from reprieve.scheduler.ledger.parts import Parts
 from reprieve.scheduler.ledger.sweep import Sweep
 from reprieve.scheduler.ledger.terminating import TerminatingPods
 from reprieve.scheduler.ledger.unit_evictions import UnitEvictions
-from reprieve.scheduler.ledger.victims import Victims
+from reprieve.scheduler.ledger.victims import VictimLedger
 
 
 class Ledger:
@@ -30,7 +30,7 @@ class Ledger:
         self.assumed = AssumedPods()
         self.nominations = Nominations()
         self.terminating = TerminatingPods(stuck_victim_seconds)
-        self.victims = Victims()
+        self.victims = VictimLedger()
         self.unit_evictions = UnitEvictions()
         self.open_marks = OpenMarks()
         self.budget_lag = BudgetLag()

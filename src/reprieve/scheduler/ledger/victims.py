@@ -15,7 +15,7 @@ from reprieve.model.effects import Effect, Target
 from reprieve.scheduler.ledger.counted_targets import CountedTargets
 
 
-class Victims:
+class VictimLedger:
     def __init__(self) -> None:
         self._strays: Counter[Effect] = Counter()
         self._shown = CountedTargets()  # marks, each once

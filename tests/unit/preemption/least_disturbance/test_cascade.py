@@ -8,10 +8,10 @@ from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot_builder import build
 from reprieve.placement.place import Unplaceable, place
 from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
-from reprieve.preemption.plan import Onward
-from reprieve.preemption.policy import REPRIEVE, SearchMode
 from reprieve.preemption.question import Question
+from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.preemption.units import pods_and_groups
+from reprieve.scheduler.decision import VictimsOnward
 from tests.reference.demands import gang_demand
 from tests.unit.scheduler.crowds import a_group, a_member, only_decision
 from tests.unit.scheduler.making import a_node, a_pod
@@ -27,7 +27,7 @@ def class_of(name: str, *things: KubernetesObject) -> int:
     assert isinstance(found, Unplaceable)
     units = pods_and_groups(view)
     number = int(units.of_pod[view.pods.rows["default", name]])
-    question = Question(demand, view, found.survey)
+    question = Question(demand, view, found.survey, REPRIEVE)
     return int(Cascades(question, units).of(np.array([number]))[number])
 
 
@@ -71,20 +71,20 @@ def test_of_two_equal_victims_the_one_goes_that_fits_elsewhere() -> None:
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
     ]
-    least = replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE)
+    least = replace(REPRIEVE, search=LEAST_DISTURBANCE)
     decision = only_decision(*world, policy=least)
     assert decision.victims == ("Pod/default/b-free",)
     assert decision.preemption is not None and decision.preemption.quality is not None
     assert dict(decision.preemption.quality.cost)["Cascade"] == 0
 
 
-def going_on(*things: KubernetesObject) -> Onward:
+def going_on(*things: KubernetesObject) -> VictimsOnward:
     """Where the victims of the best plan go, by a search that disturbs least."""
     decision = only_decision(
         *things,
         a_group("g", 9, 1),
         a_member("g-0", cpu="4", priority=9),
-        policy=replace(REPRIEVE, search=SearchMode.LEAST_DISTURBANCE),
+        policy=replace(REPRIEVE, search=LEAST_DISTURBANCE),
     )
     assert decision.preemption is not None and decision.preemption.onward is not None
     return decision.preemption.onward
@@ -94,10 +94,10 @@ def test_victims_together_need_more_room_than_each_alone() -> None:
     """Each of two pods would fit into 2 cpu on n2; both do not."""
     pods = [a_pod(f"p{i}", cpu="2", on="n1", priority=1) for i in range(2)]
     kept: World = [a_pod("stays", cpu="1", on="n2", priority=9)]
-    assert going_on(a_node("n1"), a_node("n2", cpu="3"), *pods, *kept) == Onward(1, 0, 1)
+    assert going_on(a_node("n1"), a_node("n2", cpu="3"), *pods, *kept) == VictimsOnward(1, 0, 1)
     low = a_pod("low", cpu="2", on="n3")
     assert going_on(a_node("n1"), a_node("n2", cpu="3"), a_node("n3", cpu="2"), *pods, *kept, low) == (
-        Onward(1, 1, 0)
+        VictimsOnward(1, 1, 0)
     )
 
 
@@ -106,5 +106,5 @@ def test_a_group_may_not_go_where_it_was() -> None:
     members = [a_member(f"t{i}", "train", cpu="3", on=f"n{i + 1}") for i in range(2)]
     group = a_group("train", 0, 2, disruptedWhole=True)
     world: World = [a_node("n1"), a_node("n2"), group, *members]
-    assert going_on(*world) == Onward(0, 0, 2)
-    assert going_on(*world, a_node("n3", cpu="3")) == Onward(1, 0, 1)
+    assert going_on(*world) == VictimsOnward(0, 0, 2)
+    assert going_on(*world, a_node("n3", cpu="3")) == VictimsOnward(1, 0, 1)

@@ -1,17 +1,19 @@
 """Budgets whose controller has not counted the terminating pods yet: no plan exceeds them unawares."""
 
+from dataclasses import replace
+
 import msgspec
 
 from reprieve.model.budgets import budgets_table
 from reprieve.model.objects import Condition, Pod
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, conditioned, served
 
-STRICT = Settings(policies={SCHEDULER_NAME: Policy(breaks_no_budget=True)})
+STRICT = Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, breaks_no_budget=True)})
 ALLOWS_ONE, ALLOWS_NONE = a_budget("web", 1, app="web"), later(a_budget("web", 0, app="web"))
 
 

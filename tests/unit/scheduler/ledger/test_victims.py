@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.effects import Evict
 from reprieve.model.objects import Condition
 from reprieve.scheduler.handover import MARK, MARK_REASON, Stage
-from reprieve.scheduler.ledger.victims import Victims
+from reprieve.scheduler.ledger.victims import VictimLedger
 from tests.unit.scheduler.making import a_node, a_pod, target
 from tests.unit.scheduler.serving import Served, conditioned, served, until
 
@@ -13,7 +13,7 @@ OLD = target(a_pod("old"))
 
 
 def test_a_stray_call_is_answered_as_often_as_it_was_sent() -> None:
-    victims = Victims()
+    victims = VictimLedger()
     victims.stray([Evict(OLD)])
     victims.stray([Evict(OLD)])
     assert victims.strays == [Evict(OLD), Evict(OLD)]
@@ -24,7 +24,7 @@ def test_a_stray_call_is_answered_as_often_as_it_was_sent() -> None:
 
 
 def test_a_mark_is_remembered_while_it_is_shown() -> None:
-    victims = Victims()
+    victims = VictimLedger()
     victims.saw(OLD, marked=True)
     assert victims.marked == {OLD}
     victims.saw(OLD, marked=False)
