@@ -1,7 +1,7 @@
 """A small full cluster, called like the program that makes large crowded ones: one JSON object a line.
 
-Every node runs two pods that take it whole. One goes with a pod of the node before, one with a pod of the next
-one, so that counting alone proves no plan. As in the large worlds, newcomers come last and have no node.
+Every node runs two pods that take it whole. One goes with a pod of the node before, one with a pod of the
+next, so that counting alone proves no plan. As in the large worlds, newcomers come last and have no node.
 """
 
 import argparse
