@@ -39,6 +39,7 @@ def unit(test: str) -> tuple[str, ...]:
 
 WHOLE = unit("test_whole_units.py")
 IMPROVING = unit("test_improving.py")
+CRITERIA = (*PYTEST, str(ROOT / "tests/unit/preemption/test_criteria.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,6 +577,27 @@ MUTATIONS = (
         "    if deferral.asked and improving is None:\n",
         "    if deferral.asked:\n",
         IMPROVING,
+    ),
+    Mutation(
+        "the highest priority of victims becomes the sum of their priorities",
+        "preemption/criteria.py",
+        "            return float(alone.max()) if len(alone) else -math.inf\n",
+        "            return float(alone.sum()) if len(alone) else -math.inf\n",
+        CRITERIA,
+    ),
+    Mutation(
+        "a plan that holds although more pods are needed than when it was made",
+        "scheduler/plan_feasibility.py",
+        "    if not context.demand.is_met_by(nodes):\n",
+        "    if False:\n",
+        unit("test_planning.py"),
+    ),
+    Mutation(
+        "a plan that holds although its tree would be in two domains",
+        "scheduler/plan_feasibility.py",
+        "    if tree is not None and not tree.keeps_domains(view, nodes):\n",
+        "    if False:\n",
+        unit("test_planning.py"),
     ),
     Mutation(
         "an eviction limit whose end wakes no demand",

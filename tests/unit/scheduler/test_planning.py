@@ -8,7 +8,7 @@ import pytest
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
-from reprieve.placement.demand import Promised
+from reprieve.placement.demand import Branch, Promised
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
@@ -247,3 +247,27 @@ def test_a_namesake_of_a_victim_stays() -> None:
 def test_a_victim_that_came_back_into_the_line_stays_where_it_went_then() -> None:
     gone = replace(handover(OLD), gone=frozenset({target(OLD)}))
     assert not still_feasible(case_of(NODE, OLD, NEW), gone)
+
+
+MEMBERS = [a_member(f"m{i}", cpu="3", priority=9) for i in range(2)]
+
+
+def gang_on(*nodes: str) -> Handover:
+    places = tuple((target(pod), node) for pod, node in zip(MEMBERS, nodes, strict=False))
+    return Handover("d-1", target(a_group("g", 9, 2)), places, Targets([target(OLD)]))
+
+
+def test_a_plan_does_not_hold_if_more_pods_are_needed_than_when_it_was_made() -> None:
+    case = case_of(NODE, OLD, a_node("n2"), a_group("g", 9, 2), *MEMBERS)
+    assert still_feasible(case, gang_on("n1", "n2"))
+    assert not still_feasible(case, gang_on("n1"))
+
+
+@pytest.mark.parametrize("zones", [("a", "a"), ("a", "b")])
+def test_a_plan_does_not_hold_if_a_group_of_the_tree_would_be_in_two_domains(zones: tuple[str, str]) -> None:
+    """A label has changed since."""
+    nodes = [a_node(name, labels={"zone": zone}) for name, zone in zip(("n1", "n2"), zones, strict=True)]
+    case = case_of(*nodes, OLD, a_group("g", 9, 2), *MEMBERS)
+    tree = Branch(2, members=(0, 1), topology_key="zone")
+    case = replace(case, demand=replace(case.demand, tree=tree))
+    assert still_feasible(case, gang_on("n1", "n2")) == (zones[0] == zones[1])
