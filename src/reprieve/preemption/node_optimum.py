@@ -45,7 +45,8 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     if best is None:
         return plans
     others = [plan for plan in plans if plan.domain != best.domain]
-    is_exact = not nodes.takeable.matter.any()
+    # Within one domain of a topology, the plan may be on a node that was not looked at here.
+    is_exact = not nodes.takeable.matter.any() and not question.demand.topology_key
     proved = is_exact and least is None
     bound = tuple(best.cost) if proved else tuple(least or ()) if is_exact else ()
     names = (criterion.name for criterion in question.criteria)

@@ -18,6 +18,7 @@ from reprieve.model.selectors import ANYWHERE
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, sums_by_node
 from reprieve.model.whatif import moved, without
+from reprieve.placement.constraints import constraints_under
 from reprieve.placement.constraints.resources import is_ignored, resources
 from reprieve.placement.demand import Ask
 from reprieve.preemption.criteria import CASCADE
@@ -279,9 +280,9 @@ class _Picture:
 
     def _nodes(self, pod: int) -> Mask:
         """The nodes that all constraints but room allow."""
-        view, demand = self._question.view, self._question.demand
-        ask, nodes = Ask(view, pod, self._question.profile), np.ones(len(view.nodes), np.bool_)
-        for constraint in demand.constraints:
+        view, profile = self._question.view, self._question.profile
+        ask, nodes = Ask(view, pod, profile), np.ones(len(view.nodes), np.bool_)
+        for constraint in constraints_under(profile):
             for rejection in constraint(ask) if constraint is not resources else ():
                 nodes &= ~rejection.rows
         return nodes
