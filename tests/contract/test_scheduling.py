@@ -61,8 +61,10 @@ async def until_running(operator: MiniOperator, name: str) -> Json:
 
 
 async def reasons(operator: MiniOperator, uid: str) -> list[str]:
-    """What the scheduler told of a pod; kubelets tell of it, too."""
-    events = await operator.list("Event", "default")
+    """What the scheduler told of a pod, in the order of its writes; kubelets tell of it, too."""
+    events = sorted(
+        await operator.list("Event", "default"), key=lambda event: int(event["metadata"]["resourceVersion"])
+    )
     ours = (e for e in events if e["reportingComponent"] == "reprieve")
     return [e["reason"] for e in ours if e["involvedObject"]["uid"] == uid]
 
