@@ -15,7 +15,7 @@ from benchmarks import goals, growth, output
 from benchmarks.cases import CASES, Case, chosen
 from benchmarks.comparison import RUNS, Comparison, Result, alternated, comparison, figure, result
 from benchmarks.names import UsageError
-from benchmarks.process import ROOT, SOURCE, RunFailedError, measured
+from benchmarks.process import ROOT, RunFailedError, measured
 from benchmarks.revisions import Revision, checked_out
 from benchmarks.timing import Run
 from benchmarks.worlds import crowded
@@ -156,7 +156,7 @@ def _compared(case: Case, *, other: Revision, runs: int) -> Comparison:
         _tell(f"  {name}")
         return measured(case, source)
 
-    pairs = alternated(partial(of, "this revision", SOURCE), partial(of, other.name, other.source), runs)
+    pairs = alternated(partial(of, "this revision", ROOT), partial(of, other.name, other.source), runs)
     return comparison(case, other.name, list(pairs))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.product import find
+from benchmarks.product import find, moment_at
 from benchmarks.worlds.objects import Json
 
 _NOW = 1_800_000_000.0  # later than everything that the worlds say has begun
@@ -51,14 +51,14 @@ class Played:
     """A scheduler, and the cluster that it has seen."""
 
     def __init__(self, objects: Iterable[Json], settings: Any = None) -> None:
-        """In batches, as the loop shows it; then memory is settled, as in the daemon."""
+        """In batches, as the loop shows it; then memory is placed, as in the daemon."""
         self.scheduler = find("Scheduler")(settings)
         self._version = 0
         self.now = _NOW
         for batch in batches(self.seen(objects)):
             self.observe(batch)
         self.observe([find("Synced")()])
-        find("settle")()
+        find("settle_memory")()
 
     def seen(self, objects: Iterable[Json]) -> Iterator[Any]:
         """Events that show the objects, each in a version of its own."""
@@ -75,12 +75,12 @@ class Played:
             yield gone(target(value["kind"], meta.get("namespace", ""), meta["name"], uid))
 
     def observe(self, events: Iterable[Any]) -> list[Any]:
-        effects: list[Any] = self.scheduler.observe(events, self.now)
+        effects: list[Any] = self.scheduler.observe(events, moment_at(self.now))
         return effects
 
     def decide(self) -> list[Any]:
         """The effects of the next decision; none if no demand is due."""
-        decided = self.scheduler.decide(self.now)
+        decided = self.scheduler.decide(moment_at(self.now))
         return [*decided.effects] if decided is not None else []
 
     def later(self, seconds: float = 1.0) -> None:

@@ -24,7 +24,8 @@ from typing import Any
 import aiohttp
 import yaml
 
-from benchmarks.process import ROOT, SOURCE
+from benchmarks.process import ROOT
+from benchmarks.revisions import import_path
 from benchmarks.statistics import percentile
 
 CLIENTS = 8
@@ -68,7 +69,7 @@ def _row(name: str, seconds: list[float]) -> str:
 async def up(nodes: int) -> AsyncIterator[tuple[int, Path]]:
     """The process id of `reprieve up`, and its kubeconfig."""
     command = [str(Path(sys.executable).with_name("reprieve")), "up", "--shape", "cpu16", "--speed", "30"]
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    environment = {**os.environ, "PYTHONPATH": import_path(ROOT)}
     process = await asyncio.create_subprocess_exec(
         *command, "--nodes", str(nodes), cwd=ROOT, env=environment, stdout=subprocess.PIPE
     )

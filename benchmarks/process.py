@@ -13,20 +13,20 @@ from pathlib import Path
 
 from benchmarks import growth
 from benchmarks.cases import CASES, Case
+from benchmarks.revisions import import_path
 from benchmarks.timing import Run
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src"
 
 
 class RunFailedError(Exception):
     """The process ended without a result; the text is one sentence."""
 
 
-def measured(case: Case, source: Path = SOURCE) -> Run:
+def measured(case: Case, source: Path = ROOT) -> Run:
     """Waits for the process. A case that starts the product as a program runs beside it, as of today."""
-    own = SOURCE if case.beside else source
-    environment = {**os.environ, "PYTHONPATH": str(own)}
+    own = ROOT if case.beside else source
+    environment = {**os.environ, "PYTHONPATH": import_path(own)}
     command = [sys.executable, "-m", "benchmarks.process", case.name, str(source)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -38,7 +38,7 @@ def measured(case: Case, source: Path = SOURCE) -> Run:
 def measure_here(case: Case, source: Path) -> Run:
     """In this process, whose modules of the product must be those of the source."""
     found = Path(import_module("reprieve").__file__ or "")
-    expected = SOURCE if case.beside else source
+    expected = ROOT if case.beside else source
     if not found.is_relative_to(expected):
         raise SystemExit(f"the product was found at {found}, not in {expected}")
     arguments = {**case.arguments, "source": source} if case.beside else case.arguments

@@ -1,6 +1,7 @@
 """Where is the source of another revision, for as long as it is compared with?"""
 
 import io
+import os
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -11,11 +12,20 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.names import UsageError, nearest
 
+# Where the product is, below the root: three distributions; in older revisions, one.
+_LAYOUTS = ("packages/*/src", "src")
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:
     name: str  # short, and the same for everybody
-    source: Path
+    source: Path  # the root of its files
+
+
+def import_path(source: Path) -> str:
+    """PYTHONPATH with which the product is that of this revision."""
+    roots = next((found for layout in _LAYOUTS if (found := sorted(source.glob(layout)))), [])
+    return os.pathsep.join(map(str, roots))
 
 
 @contextmanager
@@ -26,13 +36,14 @@ def checked_out(repository: Path, name: str) -> Iterator[Revision]:
     were killed.
     """
     commit = _commit(repository, name)
+    top = _product(repository, commit)
     archive = subprocess.run(
-        ["git", "archive", commit, "src"], cwd=repository, capture_output=True, check=True
+        ["git", "archive", commit, top], cwd=repository, capture_output=True, check=True
     ).stdout
     with TemporaryDirectory(prefix="reprieve-") as directory:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(directory, filter="data")
-        yield Revision(_git(repository, "rev-parse", "--short", commit), Path(directory, "src"))
+        yield Revision(_git(repository, "rev-parse", "--short", commit), Path(directory))
 
 
 def _commit(repository: Path, name: str) -> str:
@@ -42,9 +53,15 @@ def _commit(repository: Path, name: str) -> str:
     if not commit:
         known = _git(repository, "for-each-ref", "--format=%(refname:short)").splitlines()
         raise UsageError(f"no revision is named {name!r}; {nearest(name, ['HEAD', *known])}")
-    if not _git(repository, "ls-tree", commit, "src/reprieve"):
-        raise UsageError(f"revision {name} has no src/reprieve")
+    if not _product(repository, commit):
+        raise UsageError(f"revision {name} has neither packages/reprieve nor src/reprieve")
     return commit
+
+
+def _product(repository: Path, commit: str) -> str:
+    """The folder that has the product in this revision; nothing if there is none."""
+    tops = [top for top in ("packages", "src") if _git(repository, "ls-tree", commit, f"{top}/reprieve")]
+    return next(iter(tops), "")
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -7,7 +7,7 @@ scheduler, once and unmeasured: the same room is asked again and again, under ot
 from typing import Any
 
 from benchmarks.driving import Played, configured
-from benchmarks.product import find
+from benchmarks.product import find, moment_at
 from benchmarks.timing import Run, Stopwatch, repeats, summed_up
 from benchmarks.worlds.crowded import crowded, is_newcomer, renamed
 from benchmarks.worlds.objects import Json
@@ -46,7 +46,7 @@ class _Gang:
 
     def _first(self, watch: Stopwatch) -> Any:
         with watch:
-            decided = self._played.scheduler.decide(self._played.now)
+            decided = self._played.scheduler.decide(moment_at(self._played.now))
         if decided is None or decided.improve is None:
             raise SystemExit("the decision should ask for a better plan, and does not")
         return decided.improve

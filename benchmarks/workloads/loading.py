@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
+from benchmarks.revisions import import_path
 from benchmarks.timing import Run, Spent, memory_in, summed_up
 
 _CALLS = 10
@@ -42,7 +43,7 @@ def compiled(source: Path) -> Iterator[Environment]:
     An installed daemon has them compiled, too. The source may be a folder that is not to be written to.
     """
     with TemporaryDirectory() as cache:
-        environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONPYCACHEPREFIX": cache}
+        environment = {**os.environ, "PYTHONPATH": import_path(source), "PYTHONPYCACHEPREFIX": cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         _loaded(environment)
         yield environment

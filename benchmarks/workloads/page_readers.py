@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 
 from benchmarks.driving import Played
-from benchmarks.product import find
+from benchmarks.product import find, moment_at
 from benchmarks.timing import Run, summed_up
 from benchmarks.workloads.scheduling import scheduled
 from benchmarks.worlds.half_full import cluster
@@ -32,10 +32,11 @@ def measure(nodes: int, readers: int, stalled: int, pods: int = PODS) -> Run:
 
 async def _measured(nodes: int, readers: int, stalled: int, pods: int) -> Run:
     feed, played = find("PictureFeed")(), Played(cluster(nodes))
-    played.scheduler = find("watched")(played.scheduler, process_time, None, None, [feed])
+    played.scheduler = find("observed_scheduler")(played.scheduler, process_time, None, None, [feed])
     feed.begin()
     # What it knew before it was watched: the page shows a full cluster.
-    feed.observed(played.seen(cluster(nodes)), (), 0.0)
+    observe = getattr(feed, "on_observed", None) or feed.observed  # earlier revisions
+    observe(played.seen(cluster(nodes)), (), moment_at(0.0))
     between = find("BetweenSteps")()
 
     def parts(gate: Any) -> Any:

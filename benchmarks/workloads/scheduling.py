@@ -31,10 +31,10 @@ def _watched(scheduler: Any, around: str, directory: Path) -> Iterator[Any]:
     if not around:
         yield scheduler
     elif around == "metrics":
-        yield find("watched")(scheduler, process_time, find("Telemetry")())
+        yield find("observed_scheduler")(scheduler, process_time, find("Telemetry")())
     else:
         journal = find("Journal")(directory, {}, print)
-        yield find("watched")(scheduler, process_time, find("Telemetry")(), journal)
+        yield find("observed_scheduler")(scheduler, process_time, find("Telemetry")(), journal)
         journal.close()
 
 

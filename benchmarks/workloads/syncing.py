@@ -6,7 +6,7 @@ A unit is an object. The memory includes the interpreter and the modules of the 
 import gc
 
 from benchmarks.driving import batches, decoded, encoded
-from benchmarks.product import find
+from benchmarks.product import find, moment_at
 from benchmarks.timing import Run, Stopwatch, summed_up
 from benchmarks.worlds.half_full import cluster
 
@@ -16,8 +16,8 @@ def measure(nodes: int) -> Run:
     watch, spent = Stopwatch(), []
     for batch in batches(encoded(value, number) for number, value in enumerate(cluster(nodes))):
         with watch:
-            scheduler.observe([seen(decoded(raw)) for raw in batch], 0.0)
+            scheduler.observe([seen(decoded(raw)) for raw in batch], moment_at(0.0))
         spent.append(watch.taken(len(batch)))
-    scheduler.observe([find("Synced")()], 0.0)
+    scheduler.observe([find("Synced")()], moment_at(0.0))
     gc.collect()
     return summed_up(spent)

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.bootstrap import LOOPBACK
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.http_server import ListenAddress, serve
-from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
-from reprieve.cluster.mini.snapshot_restore import restore
+from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
+from reprieve_minicluster.bootstrap import LOOPBACK
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.rest.http_server import ListenAddress, serve
+from reprieve_minicluster.snapshot_restore import restore
 
 _TOKEN = "bench"
 

@@ -16,17 +16,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.worlds.stored import fill, new_pod
+from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.certificates import Certificate, new_certificate
-from reprieve.cluster.mini.admission import admitted
-from reprieve.cluster.mini.bootstrap import LOOPBACK
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.http_server import ListenAddress, serve
-from reprieve.cluster.mini.store import Part, Store, parsed
-from reprieve.cluster.mini.stored_objects import Key
-from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.json import Json
+from reprieve_minicluster.admission import admitted
+from reprieve_minicluster.bootstrap import LOOPBACK
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.rest.http_server import ListenAddress, serve
+from reprieve_minicluster.store import EventType, Key, Part, Store, WatchEvent, parsed
 
 TOKEN = "bench"
 # What pods ask for of a node's 16 cpu, and their priority. Ten pods of 500m run on every node: an important

@@ -6,14 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "reprieve"
+PACKAGE = ROOT / "packages/reprieve/src/reprieve"
+OTHERS = (
+    ROOT / "packages/reprieve-minicluster/src/reprieve_minicluster",
+    ROOT / "packages/reprieve-study/src/reprieve_study",
+)
 
 
 def modules(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
-    """Every module below the named folders of the package (all, if none is named), parsed."""
-    for top in [PACKAGE / folder for folder in folders] or [PACKAGE]:
+    """Every module below the named folders of `reprieve`; of all distributions, if none is named; parsed.
+
+    Paths are below `reprieve`; those of the other distributions begin with their package.
+    """
+    for top in [PACKAGE / folder for folder in folders] or [PACKAGE, *OTHERS]:
+        base = top.parent if top in OTHERS else PACKAGE
         for path in sorted(top.rglob("*.py")):
-            yield path.relative_to(PACKAGE), ast.parse(path.read_text(), filename=str(path))
+            yield path.relative_to(base), ast.parse(path.read_text(), filename=str(path))
 
 
 def code_blocks(page: Path, *languages: str) -> list[str]:

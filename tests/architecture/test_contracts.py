@@ -1,73 +1,83 @@
 """The import contracts hold for modules that do not exist yet: a tree that breaks each is refused."""
 
-import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.source import ROOT
 
-# One offence for each contract, and the empty modules that they reach for.
+# One offence for each contract of a distribution.
 OFFENCES = {
-    "model/objects.py": "from reprieve.placement import place",
-    "cluster/kube/client.py": "from reprieve.cluster.mini import store",
-    "cluster/kube/requests.py": "from reprieve.cluster.apiserver import admission",
-    "cluster/port.py": "from reprieve.placement import place",
-    "preemption/toleration.py": "from reprieve.preemption import units",
-    "scheduler/core.py": "from time import sleep",
-    "scheduler/ledger/assumed.py": "from reprieve.scheduler import world",
-    "report/why.py": "from reprieve.scheduler import core",
-    "cli/up.py": "from reprieve.cluster.mini import store",
-    "runtime/loop.py": "from reprieve.config import gates",
+    "reprieve": {
+        "reprieve/model/objects.py": "from reprieve.placement import place",
+        "reprieve/cluster/kube/client.py": "from reprieve_minicluster import store",
+        "reprieve/cluster/kube/requests.py": "from reprieve.cluster.admission import admission",
+        "reprieve/cluster/port.py": "from reprieve.placement import place",
+        "reprieve/preemption/toleration.py": "from reprieve.preemption import units",
+        "reprieve/scheduler/core.py": "from time import sleep",
+        "reprieve/scheduler/ledger/assumed.py": "from reprieve.scheduler.mirror import world",
+        "reprieve/report/why.py": "from reprieve.scheduler import core",
+        "reprieve/cli/page.py": "from reprieve.cluster.kube import watch",
+        "reprieve/runtime/loop.py": "from reprieve.config import gates",
+        "reprieve/cli/why.py": "from reprieve.testing import contract",
+    },
+    "reprieve-minicluster": {
+        "reprieve_minicluster/cluster.py": "from reprieve_minicluster.commands import up",
+        "reprieve_minicluster/rest/server.py": "from reprieve.scheduler import core",
+    },
+    "reprieve-study": {
+        "reprieve_study/cell.py": "from reprieve_minicluster import store",
+    },
 }
 ALLOWED = {
-    "assembly/mini_cluster.py": "from reprieve.cluster.mini import store\nfrom reprieve.config import gates",
-    "cluster/mini/cluster.py": "from reprieve.cluster.apiserver import admission",
-    "cluster/apiserver/admission.py": "from reprieve.cluster.api import codec",
-    "report/whatif.py": "from reprieve.scheduler import decision",
-    "cli/config.py": "from reprieve.config import gates",
+    "reprieve": {
+        "reprieve/assembly/daemon.py": "from reprieve.cluster.kube import watch",
+        "reprieve/cluster/admission/admission.py": "from reprieve.cluster.api import codec",
+        "reprieve/report/whatif.py": "from reprieve.scheduler.reporting import decision",
+        "reprieve/cli/config.py": "from reprieve.config import gates",
+    },
+    "reprieve-minicluster": {
+        "reprieve_minicluster/assembly/mini_cluster.py": "from reprieve.scheduler import core",
+        "reprieve_minicluster/cluster.py": "from reprieve.cluster.admission import admission",
+    },
+    "reprieve-study": {
+        "reprieve_study/studies.py": "from reprieve.scheduler import core",
+    },
 }
-EMPTY = [
-    "assembly/daemon.py",
-    "cli/scheduler.py",
-    "cluster/api/codec.py",
-    "cluster/mini/store.py",
-    "config/gates.py",
-    "placement/place.py",
-    "preemption/resize.py",
-    "preemption/units.py",
-    "scheduler/decision.py",
-    "scheduler/handover.py",
-    "scheduler/plans.py",
-    "scheduler/state.py",
-    "scheduler/world.py",
-]
 
 
-def lint(tree: Path, files: dict[str, str]) -> dict[str, bool]:
-    """Which contracts are kept, by name, in a package made of these files."""
-    for name, text in {**dict.fromkeys(EMPTY, ""), **files}.items():
-        path = tree / "reprieve" / name
+def lint(tree: Path, distribution: str, files: dict[str, str]) -> dict[str, bool]:
+    """Which contracts are kept, by name, by packages whose modules are empty, or those of these files."""
+    for package in ROOT.glob("packages/*/src"):
+        for module in package.rglob("*.py"):
+            path = tree / module.relative_to(package)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    for name, text in files.items():
+        path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        for folder in path.relative_to(tree).parents[:-1]:
-            (tree / folder / "__init__.py").touch()
-    shutil.copy(ROOT / "pyproject.toml", tree)
-    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    project = ROOT / "packages" / distribution / "pyproject.toml"
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--config", str(project)]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
-    return {name: f"{name} KEPT" in done.stdout for name in contract_names()}
+    contracts = tomllib.loads(project.read_text())["tool"]["importlinter"]["contracts"]
+    names = [contract["name"] for contract in contracts]
+    assert all(f"{name} KEPT" in done.stdout or f"{name} BROKEN" in done.stdout for name in names), (
+        done.stdout
+    )
+    return {name: f"{name} KEPT" in done.stdout for name in names}
 
 
-def contract_names() -> list[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return [contract["name"] for contract in project["tool"]["importlinter"]["contracts"]]
+@pytest.mark.parametrize("distribution", OFFENCES)
+def test_each_contract_can_be_broken(tmp_path: Path, distribution: str) -> None:
+    found = lint(tmp_path, distribution, {**ALLOWED[distribution], **OFFENCES[distribution]})
+    assert found == dict.fromkeys(found, False)
 
 
-def test_each_contract_can_be_broken(tmp_path: Path) -> None:
-    assert lint(tmp_path, {**OFFENCES, **ALLOWED}) == dict.fromkeys(contract_names(), False)
-
-
-def test_what_the_arrows_allow_is_allowed(tmp_path: Path) -> None:
-    innocent = dict.fromkeys(OFFENCES, "")
-    assert lint(tmp_path, {**innocent, **ALLOWED}) == dict.fromkeys(contract_names(), True)
+@pytest.mark.parametrize("distribution", OFFENCES)
+def test_what_the_arrows_allow_is_allowed(tmp_path: Path, distribution: str) -> None:
+    found = lint(tmp_path, distribution, ALLOWED[distribution])
+    assert found == dict.fromkeys(found, True)

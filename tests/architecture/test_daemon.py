@@ -10,12 +10,12 @@ import pytest
 
 COMMAND = "reprieve.cli.scheduler"
 MODULES = "reprieve.assembly.daemon, reprieve.assembly.endpoints, reprieve.assembly.trust"
-ELSEWHERE = ("reprieve.cluster.mini", "reprieve.cluster.apiserver")
+ELSEWHERE = ("reprieve_minicluster", "reprieve.cluster.admission")
 
 
 def loaded_by(imports: str) -> list[str]:
     """The modules of this package that an interpreter has loaded after these imports."""
-    told = f"import sys, {imports}\nprint(*(name for name in sys.modules if name.startswith('reprieve.')))"
+    told = f"import sys, {imports}\nprint(*(name for name in sys.modules if name.startswith('reprieve')))"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
@@ -39,5 +39,5 @@ def test_the_daemon_loads_no_solver_before_it_needs_one(imports: str) -> None:
 
 
 def test_a_module_of_another_side_is_found() -> None:
-    loaded = outside(loaded_by("reprieve.assembly.mini_cluster"))
-    assert {"reprieve.cluster.mini.cluster", "reprieve.cluster.apiserver.admission"} <= set(loaded)
+    loaded = outside(loaded_by("reprieve_minicluster.assembly.mini_cluster"))
+    assert {"reprieve_minicluster.cluster", "reprieve.cluster.admission.admission"} <= set(loaded)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import FrameType
 
 import pytest
+from tests.unit.scheduler.crowds import a_group, a_member, preempting
+from tests.unit.scheduler.making import a_node, a_pod, wanting
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
@@ -12,10 +14,8 @@ from reprieve.preemption import search
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Units
-from reprieve.scheduler import deciding
-from reprieve.scheduler.gang_strategy import MIN_COUNT, POD_BY_POD, GangStrategy
-from tests.unit.scheduler.crowds import a_group, a_member, preempting
-from tests.unit.scheduler.making import a_node, a_pod, wanting
+from reprieve.scheduler.deciding import deciding
+from reprieve.scheduler.demands.gang_strategy import MIN_COUNT, POD_BY_POD, GangStrategy
 
 MOST_FRAMES = 6
 

@@ -15,19 +15,19 @@ KNOWN_BY = {
     "toleration": {
         "preemption/tolerating.py",
         "scheduler/state.py",  # wakes demands at the earliest end
-        "scheduler/toleration_rules.py",
-        "scheduler/world.py",  # tells whether the time at which a pod was scheduled matters
+        "scheduler/plans/toleration_rules.py",
+        "scheduler/mirror/world.py",  # tells whether the time at which a pod was scheduled matters
     },
     "tolerating": {"preemption/policy.py"},
     "within_limit": {"preemption/policy.py", "assembly"},
     "units": {
         "assembly",
-        "scheduler/plan_opening.py",  # marks whole groups
-        "scheduler/explanation.py",
-        "scheduler/member_explanation.py",
-        "scheduler/protection_explanation.py",
-        "scheduler/last_look.py",  # finds the members that joined a unit since the decision
-        "scheduler/victims_in_flight.py",  # adds rules of eligibility
+        "scheduler/deciding/plan_opening.py",  # marks whole groups
+        "scheduler/reporting/explanation.py",
+        "scheduler/reporting/member_explanation.py",
+        "scheduler/reporting/protection_explanation.py",
+        "scheduler/execution/last_look.py",  # finds the members that joined a unit since the decision
+        "scheduler/planning/victims_in_flight.py",  # adds rules of eligibility
     },
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-SOURCE = ROOT / "src" / "reprieve"
+SOURCE = ROOT / "packages/reprieve/src/reprieve"
 FOLDERS = ("cli", "config", "assembly", "cluster/kube", "runtime")
 ERRORS = re.compile(r"\w*Error|ClickException|BadParameter|fail")
 # A word that begins a sentence, and not a name such as ConfigMap or OpenSSL.

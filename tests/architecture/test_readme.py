@@ -1,4 +1,4 @@
-"""Every command in the README works as it is written there."""
+"""Every command in the READMEs works as it is written there."""
 
 import os
 import subprocess
@@ -8,25 +8,31 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.effects import Target
-from reprieve.scheduler.preemption_notes import AnnouncedPreemptor, AnnouncedVictims, preempting
+from reprieve.scheduler.reporting.preemption_notes import AnnouncedPreemptor, AnnouncedVictims, preempting
 from tests.architecture.source import ROOT, code_blocks
 
 WHATIF = "reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
+UP = (
+    "told=$(mktemp); reprieve up > $told & "
+    "until grep -q 'get nodes' $told || ! kill -0 $!; do sleep 0.1; done; "
+)
+OWN = "export REPRIEVE_RUNTIME_DIR=$(mktemp -d); "
 # What a target of make does is run here without make: the environment is the one the tests have.
 INSTEAD = {
     WHATIF: f"{WHATIF}; test $? = 10",  # it preempts
     "make test": "make --dry-run test",
     "make demo": "make --dry-run demo && reprieve demo --no-input",
-    ".venv/bin/reprieve up": (
-        "told=$(mktemp); reprieve up > $told & "
-        "until grep -q 'get nodes' $told || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!"
-    ),
+    ".venv/bin/reprieve up": f"{UP}kill $!; wait $!",
+    "reprieve up": f"{UP}kill $!; wait $!",
+    # They are typed while a cluster runs: the one that is started here, and no other.
+    "reprieve status": f"{OWN}{UP}reprieve status | grep https://; found=$?; kill $!; wait $!; exit $found",
+    "reprieve down": f"{OWN}{UP}reprieve down || kill $!; wait $!",
 }
+MINI_CLUSTER = ROOT / "packages" / "reprieve-minicluster" / "README.md"
 
 
-def commands() -> list[str]:
-    """The commands of the README, without prompts and remarks."""
-    page = ROOT / "README.md"
+def commands(page: Path = ROOT / "README.md") -> list[str]:
+    """The commands of a README, without prompts and remarks."""
     lines = "\n".join(code_blocks(page, "sh")).splitlines()
     typed = "\n".join(code_blocks(page, "console")).splitlines()  # among what is printed
     lines += [line.removeprefix("$ ") for line in typed if line.startswith("$ ")]
@@ -46,7 +52,7 @@ def test_the_event_in_the_readme_reads_as_events_do() -> None:
     assert f"podgroup/train   {event.note}\n" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", [*commands(), *commands(MINI_CLUSTER)])
 def test_a_command_of_the_readme_works(command: str) -> None:
     tools = str(Path(sys.executable).parent)
     run = INSTEAD.get(command, command).replace(".venv/bin/", "")

@@ -1,6 +1,7 @@
 """The command: what it prints, and what it answers to what does not exist."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from benchmarks import __main__ as command
 from benchmarks.cases import Case
 from benchmarks.names import UsageError
 from benchmarks.process import RunFailedError
-from benchmarks.revisions import checked_out
+from benchmarks.revisions import checked_out, import_path
 from benchmarks.timing import Run
 from benchmarks.worlds import crowded
 
@@ -116,9 +117,23 @@ def _git(repository: Path, *arguments: str) -> None:
 
 def test_the_source_of_another_revision(repository: Path) -> None:
     with checked_out(repository, "HEAD~1") as found:
-        assert (found.source / "reprieve" / "__init__.py").read_text() == "first"
+        assert import_path(found.source) == str(found.source / "src")
+        assert (found.source / "src" / "reprieve" / "__init__.py").read_text() == "first"
         assert len(found.name) >= 7
     assert not found.source.exists()
+
+
+def test_a_revision_with_three_distributions(repository: Path) -> None:
+    for name in ("reprieve", "reprieve-study"):
+        module = repository / "packages" / name / "src" / name.replace("-", "_") / "__init__.py"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    _git(repository, "rm", "-rq", "src")
+    _git(repository, "add", ".")
+    _git(repository, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "three")
+    with checked_out(repository, "HEAD") as found:
+        roots = [str(found.source / "packages" / name / "src") for name in ("reprieve", "reprieve-study")]
+        assert import_path(found.source).split(os.pathsep) == roots
 
 
 def test_a_revision_that_is_none(repository: Path) -> None:
@@ -133,7 +148,7 @@ def test_a_revision_without_the_product(repository: Path) -> None:
     _git(repository, "rm", "-rq", "src")
     _git(repository, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "empty")
     with (
-        pytest.raises(UsageError, match="revision HEAD has no src/reprieve"),
+        pytest.raises(UsageError, match="revision HEAD has neither packages/reprieve nor src/reprieve"),
         checked_out(repository, "HEAD"),
     ):
         pass

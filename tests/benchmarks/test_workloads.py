@@ -38,7 +38,7 @@ from benchmarks.workloads import (
 from benchmarks.worlds.shapes import shapes
 from tests.benchmarks import small_world
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[2]
 VARIANTS = (
     *("", "priorities", "groups", "budgets", "all-budgets", "spread", "tolerations"),
     *("spread-all", "anti-affinity"),

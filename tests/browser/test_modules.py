@@ -39,7 +39,7 @@ def test_events_arrive_whole_however_the_stream_is_cut(blank: Page) -> None:
     for size in range(1, len(stream) + 1):
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
         body = f"(m) => {{ const parse = m.streamParser(); return {json.dumps(pieces)}.flatMap(parse); }}"
-        assert call(blank, "event-stream.js", body) == whole, size
+        assert call(blank, "client.js", body) == whole, size
 
 
 def test_groups_in_a_circle_have_an_end_and_hidden_units_have_no_pods(blank: Page) -> None:

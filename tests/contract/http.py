@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.mini.bootstrap import standard_objects
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.api_status import failure, refusal
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, Stream
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from reprieve.cluster.mini.rest.query_parameters import forbidden
 from reprieve.model.json import Json
+from reprieve_minicluster.bootstrap import standard_objects
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, Stream, failure, refusal
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
+from reprieve_minicluster.rest.query_parameters import forbidden
 from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"

@@ -12,13 +12,12 @@ from reprieve.assembly.daemon import lead
 from reprieve.assembly.scheduler_settings import EVERYTHING
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.rest.api_status import refusal
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.config import Configuration, parse_configuration
-from reprieve.runtime.virtual_time import clock
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, refusal
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
+from reprieve_minicluster.virtual_time import clock
 from tests.contract.http import TOKEN, WatchfulFront
 from tests.contract.relay import Pump, Relay
 

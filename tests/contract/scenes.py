@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.kubelet import STOP_SECONDS
-from reprieve.cluster.mini.store import Part
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.kubelet import STOP_SECONDS
+from reprieve_minicluster.store import Key, Part
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import node, pod, pod_spec
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from reprieve.assembly.kube_cluster import scheduling
+from reprieve.assembly.daemon import scheduling
 from reprieve.assembly.scheduler_settings import EVERYTHING
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import MiniOperator, living, served
 from tests.contract.scenes import GANG_AND_GROUP, GANGS, LONE, RESIZE, WHOLE, Scene, asking, running, waiting
 from tests.simulation.objects import node

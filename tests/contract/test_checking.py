@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reprieve.assembly.checking import CheckReport, CheckResult, Grade, check
+from reprieve.assembly.checking import CheckReport, CheckResult, Grade, check_cluster
 from reprieve.assembly.daemon import DaemonError
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from reprieve.config.keys.global_settings import KIND
-from reprieve.config.keys.plugin_args import API_VERSION
+from reprieve.config.parsing import KIND
+from reprieve.config.plugin_args import API_VERSION
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import (
     NO_PROGRESS,
     TOKEN,
@@ -45,7 +45,7 @@ def report(
         ):
             if lease is not None:
                 await operator.create(lease(clock()))
-            return await check(document, gates, path, "here", clock)
+            return await check_cluster(document, gates, path, "here", clock)
 
     return run(main())
 
@@ -161,7 +161,7 @@ def test_a_server_without_streamed_lists_can_do(
             living_cluster(clock, new_front) as operator,
             over_tls(operator.front, tmp_path, {"token": TOKEN}) as path,
         ):
-            return await check(NOTHING_WRITTEN, "", path, "here", clock)
+            return await check_cluster(NOTHING_WRITTEN, "", path, "here", clock)
 
     found = run(main())
     grade, text = about_lists(found)
@@ -187,4 +187,4 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(kubeconfig("http://127.0.0.1:1", {}))
     with pytest.raises(DaemonError, match="cannot be reached"):
-        run(check(NOTHING_WRITTEN, "", str(path), "here"))
+        run(check_cluster(NOTHING_WRITTEN, "", str(path), "here"))

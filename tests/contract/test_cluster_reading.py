@@ -15,13 +15,12 @@ from reprieve.assembly.cluster_reading import (
     ReadingProgress,
     current_namespace,
     read_cluster,
-    read_from,
+    read_server,
 )
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.rest.api_status import refusal
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, answer
 from reprieve.inquiry.cluster_objects import ClusterObjects
 from reprieve.model.json import Json
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, answer, refusal
 from tests.contract.http import TOKEN, MiniOperator, WatchfulFront, living, served
 
 PODS = 7
@@ -72,7 +71,7 @@ async def cluster(front: Callable[..., WatchfulFront] = WatchfulFront) -> AsyncI
 def read(front: Callable[..., WatchfulFront] = WatchfulFront) -> ClusterObjects:
     async def main() -> ClusterObjects:
         async with cluster(front) as operator:
-            found = await read_from(operator.access)
+            found = await read_server(operator.access)
             assert operator.front.writes == []
             return found
 
@@ -102,7 +101,7 @@ def test_a_long_list_comes_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> ClusterObjects:
         async with cluster() as operator:
-            return await read_from(operator.access, seen.append)
+            return await read_server(operator.access, seen.append)
 
     found = asyncio.run(main())
     assert names(found, "Pod") == ALL

@@ -3,18 +3,19 @@
 import asyncio
 from pathlib import Path
 
+from tests.minicluster.faulty_cluster import FaultyCluster, WatchFault
+
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.contract_fixture import ClusterFixture, RecordingWatcher
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.kube.requests import KubeRequest
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress, serve
-from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
-from reprieve.runtime.virtual_time import clock, run
+from reprieve.testing.contract_fixture import ClusterFixture, RecordingWatcher
+from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress, serve
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.test_mini import MiniOperator
 
 
@@ -28,7 +29,7 @@ def new_server(mini: MiniCluster, folder: Path, token: str, port: int = 0) -> Ht
 
 def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
     async def main() -> None:
-        mini = MiniCluster(clock)
+        mini = FaultyCluster(clock)
         operator = MiniOperator(mini, WatchFault.DROP)
         first = new_server(mini, tmp_path, "one")
         await first.start()

@@ -4,13 +4,13 @@ import asyncio
 import json
 
 import yaml
+from tests.unit.report.test_hidden_names import DEMAND, VICTIMS, preempting
 
-from reprieve.cluster.mini.auth.authentication import TokenIssuer, UserInfo
 from reprieve.model.json import Json
+from reprieve_minicluster.auth.authentication import TokenIssuer, UserInfo
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN
 from tests.contract.visiting import Visitor, visited
-from tests.unit.report.test_hidden_names import DEMAND, VICTIMS, preempting
 
 PATH = "/debug/decisions"
 RBAC = "rbac.authorization.k8s.io"

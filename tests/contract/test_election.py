@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from reprieve.cluster.kube.lease import Election, LeaseTerms
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import living_cluster
 
 

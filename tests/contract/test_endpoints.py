@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from reprieve.cluster.mini.auth.authentication import TokenIssuer, UserInfo
 from reprieve.model.events import Synced
-from reprieve.runtime.virtual_time import clock
+from reprieve.model.moment import on_one_clock
+from reprieve_minicluster.auth.authentication import TokenIssuer, UserInfo
+from reprieve_minicluster.virtual_time import clock
 from tests.contract.http import TOKEN
 from tests.contract.visiting import Visitor, visited
 
@@ -22,14 +23,14 @@ def test_probes_need_no_authentication() -> None:
 
 def test_a_replica_is_ready_when_its_informers_have_synced() -> None:
     async def visit(one: Visitor) -> None:
-        one.readiness.looks()
+        one.readiness.on_watching()
         status, text = await one.get("/readyz")
         assert status == 500
         assert "[-]sched-handler-sync failed" in text
         assert (await one.get("/livez"))[0] == 200
-        one.readiness.observed([Synced()], [], clock())
+        one.readiness.on_observed([Synced()], [], on_one_clock(clock()))
         assert (await one.get("/readyz?verbose"))[1].endswith("readyz check passed\n")
-        one.readiness.leaves()
+        one.readiness.on_stopping()
         assert (await one.get("/readyz"))[0] == 500
 
     visited(visit)

@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.unit.config import configuration
 
+from reprieve.assembly.daemon import scheduling
 from reprieve.assembly.eviction_history import evictions_read
-from reprieve.assembly.journals import journal_in, replayed
-from reprieve.assembly.kube_cluster import scheduling
+from reprieve.assembly.journals import journal_in, replay_journal
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.config import Configuration, Gates
 from reprieve.model.events import EvictionsRead
 from reprieve.runtime.journal import Journaled
 from reprieve.runtime.journal_replay import Replayed
 from reprieve.runtime.observers import Machine
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import clock, run
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, MiniOperator, living, served
 from tests.simulation.objects import RUN_SECONDS, deployment, node, pod, pod_spec
-from tests.unit.config import configuration
 
 LIMIT = {"evictions": 3, "window": "10m", "belowPriority": 1000}
 ACCOUNT = "system:serviceaccount:kube-system:reprieve"
@@ -88,7 +88,7 @@ def test_with_a_limit_it_is_left_alone_also_by_the_next_scheduler(tmp_path: Path
     run(main())
     assert [len(read.evictions) for read in heard] == [3, 3, 3]
     assert {read.lost for read in heard} == {""}
-    runs = [one for one in replayed(tmp_path) if isinstance(one, Replayed)]
+    runs = [one for one in replay_journal(tmp_path) if isinstance(one, Replayed)]
     assert [one.difference for one in runs] == [None, None, None]
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check, lists_then_watches
-from reprieve.cluster.contract_fixture import ClusterFixture
 from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import KubeCluster, kube_cluster
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.store import Store
 from reprieve.model.effects import Announce, Nominate, Target, Tone
-from reprieve.runtime import virtual_time
+from reprieve.testing.cluster_contract import CHECKS, Check, lists_then_watches
+from reprieve.testing.contract_fixture import ClusterFixture
+from reprieve_minicluster import virtual_time
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.store import Store
 from tests.contract.http import ProgresslessFront, UnstreamedFront, WatchfulFront, served
 
 NAMESPACE = "contract"

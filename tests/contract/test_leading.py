@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import living
 from tests.contract.replicas import Replica, configuration, two_replicas
 from tests.contract.scenes import waiting

@@ -5,22 +5,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from tests.minicluster.faulty_cluster import NO_FAULTS, FaultPlan, FaultyCluster, WatchFault
 
-from reprieve.cluster.contract import CHECKS, Check, check_cluster
-from reprieve.cluster.contract_fixture import BrokenContractError, ClusterFixture
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, WatchFault
-from reprieve.cluster.mini.store import parsed
 from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Bind, Effect, Evict, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
+from reprieve.testing.cluster_contract import CHECKS, Check, check_cluster
+from reprieve.testing.contract_fixture import BrokenContractError, ClusterFixture
+from reprieve_minicluster.store import parsed
+from reprieve_minicluster.virtual_time import clock, run
 
 
 @dataclass(frozen=True)
 class MiniOperator:
-    mini: MiniCluster
+    mini: FaultyCluster
     fault: WatchFault
 
     async def create(self, body: Json) -> Json:
@@ -42,7 +41,7 @@ class MiniOperator:
 
 @asynccontextmanager
 async def stage(fault: WatchFault, plan: FaultPlan = NO_FAULTS) -> AsyncIterator[ClusterFixture]:
-    mini = MiniCluster(clock, plan)
+    mini = FaultyCluster(clock, plan)
     yield ClusterFixture(mini, MiniOperator(mini, fault), "contract")
 
 
@@ -65,7 +64,7 @@ def test_it_is_kept_when_watches_suffer(seed: int) -> None:
 # --- a contract is worth what it finds ----------------------------------------------------------
 
 
-class Forgetful(MiniCluster):
+class Forgetful(FaultyCluster):
     """Does not tell what vanished."""
 
     async def watch(self) -> AsyncIterator[ClusterEvent]:
@@ -74,14 +73,14 @@ class Forgetful(MiniCluster):
                 yield sight
 
 
-class Careless(MiniCluster):
+class Careless(FaultyCluster):
     """Reports success for every bind, and binds no pod."""
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
         return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
 
 
-class Talkative(MiniCluster):
+class Talkative(FaultyCluster):
     """Shows everything twice."""
 
     async def watch(self) -> AsyncIterator[ClusterEvent]:
@@ -90,7 +89,7 @@ class Talkative(MiniCluster):
             yield sight
 
 
-class Rash(MiniCluster):
+class Rash(FaultyCluster):
     """Evicts whatever has the name."""
 
     async def perform(self, effect: Effect | WriteStatus) -> Answer:
@@ -101,7 +100,7 @@ class Rash(MiniCluster):
 
 
 @pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative, Rash])
-def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[MiniCluster]) -> None:
+def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[FaultyCluster]) -> None:
     @asynccontextmanager
     async def make() -> AsyncIterator[ClusterFixture]:
         mini = kind(clock)

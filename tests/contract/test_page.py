@@ -6,19 +6,20 @@ from typing import Any
 
 import msgspec
 import yaml
+from tests.unit.report.test_hidden_names import DEMAND, VICTIMS, preempting
+from tests.unit.scheduler.making import a_node, a_pod
 
-from reprieve.cluster.mini.auth.authentication import TokenIssuer, UserInfo
 from reprieve.model.events import Seen, Synced
 from reprieve.model.json import Json
+from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import Pod
-from reprieve.scheduler.decision import Decided
+from reprieve.scheduler.reporting.decision import Decided
+from reprieve_minicluster.auth.authentication import TokenIssuer, UserInfo
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN
 from tests.contract.test_decisions_page import RBAC, binding
 from tests.contract.test_trust import AUTHORITY, SCRAPER, STRANGER, tell
 from tests.contract.visiting import Visitor, blind, visited
-from tests.unit.report.test_hidden_names import DEMAND, VICTIMS, preempting
-from tests.unit.scheduler.making import a_node, a_pod
 
 PICTURE = "/page/api/picture"
 ROLE = yaml.safe_load((ROOT / "deploy/base/page-reader.yaml").read_text())
@@ -33,8 +34,8 @@ def pod_in(namespace: str, name: str) -> Pod:
 async def given(one: Visitor, *bodies: Json) -> None:
     one.feed.begin()
     pods = [pod_in(DEMAND, "mine"), pod_in(VICTIMS, "theirs")]
-    one.feed.observed([Seen(a_node("n1")), *map(Seen, pods), Synced()], (), 1.0)
-    one.feed.decided(Decided(preempting(), ()), 1.0, 0.0)
+    one.feed.on_observed([Seen(a_node("n1")), *map(Seen, pods), Synced()], (), on_one_clock(1.0))
+    one.feed.on_decided(Decided(preempting(), ()), on_one_clock(1.0), 0.0)
     for namespace in (DEMAND, VICTIMS):
         await one.operator.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     for body in (ROLE, binding("reprieve-page-reader"), *bodies):
@@ -100,7 +101,7 @@ def test_changes_show_the_same_names_and_end_when_rights_do() -> None:
         headers = {"Authorization": f"Bearer {ALICE}"}
         async with one.session.get(url, headers=headers, ssl=blind(None), timeout=None) as response:
             pods = [pod_in(DEMAND, "my-next"), pod_in(VICTIMS, "their-next")]
-            one.feed.observed([*map(Seen, pods)], (), 2.0)
+            one.feed.on_observed([*map(Seen, pods)], (), on_one_clock(2.0))
             event = await _data(response)
             assert [row["pod"][0] for row in event["changes"]] == [f"{DEMAND}/my-next", ""]
             await one.operator.delete("ClusterRoleBinding", "", "alice-reprieve-page-reader")

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from reprieve.cluster.contract import CHECKS, Check
-from reprieve.cluster.contract_fixture import ClusterFixture
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import Login, find_login
 from reprieve.cluster.kube.requests import KubeRequest
+from reprieve.testing.cluster_contract import CHECKS, Check
+from reprieve.testing.contract_fixture import ClusterFixture
 from tests.contract.operators import PLACES, HttpOperator
 from tests.contract.relay import Relay
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from reprieve.assembly.cluster_reading import READ
-from reprieve.assembly.daemon import missing_rights, needed_rights, places, told_missing
+from reprieve.assembly.daemon import missing_rights, missing_text, required_permissions, served_kinds
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
@@ -21,7 +21,7 @@ from reprieve.cluster.kube.permissions import (
 from reprieve.cluster.kube.rest_mapping import CANDIDATES
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.virtual_time import clock, run
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, MiniOperator, living_cluster
 
@@ -94,7 +94,7 @@ def test_with_any_rule_missing_the_right_is_named(kind: str) -> None:
                 named = await missing(operator, needed)
                 assert named == set(given([left_out], namespace)) & set(needed)
                 assert named or is_of_another_group(left_out)
-                assert all(str(right) in told_missing([right]) for right in named)
+                assert all(str(right) in missing_text([right]) for right in named)
 
     run(main())
 
@@ -105,7 +105,7 @@ def test_what_kube_scheduler_may_is_nearly_enough() -> None:
     async def main() -> None:
         async with living_cluster(clock) as operator:
             needed = [
-                *scheduling_permissions(await places(operator.connection)),
+                *scheduling_permissions(await served_kinds(operator.connection)),
                 *election_permissions("kube-system", "kube-scheduler"),
                 *review_permissions(),
                 *client_ca_permissions(),
@@ -123,8 +123,12 @@ def is_of_another_group(rule: Json) -> bool:
 
 
 async def needed_of(operator: MiniOperator) -> list[Permission]:
-    found = await places(operator.connection)
-    return [*needed_rights(default_configuration(), found), *review_permissions(), *client_ca_permissions()]
+    found = await served_kinds(operator.connection)
+    return [
+        *required_permissions(default_configuration(), found),
+        *review_permissions(),
+        *client_ca_permissions(),
+    ]
 
 
 async def missing(operator: MiniOperator, needed: list[Permission], user: str = ACCOUNT) -> set[Permission]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from reprieve.assembly.kube_cluster import scheduling
+from reprieve.assembly.daemon import scheduling
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
-from reprieve.runtime import virtual_time
+from reprieve_minicluster import virtual_time
 from tests.contract.http import MiniOperator, living_cluster
 
 Run = Callable[[Coroutine[Any, Any, None]], None]

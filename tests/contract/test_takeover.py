@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import living
 from tests.contract.replicas import Cut, Replica, two_replicas
 from tests.contract.scenes import LONE, SCENES, Scene, running

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from reprieve.assembly.endpoints import Observers, ReviewOptions, ServingEndpoint
-from reprieve.assembly.trust import EndpointError, Files, Manners
+from reprieve.assembly.trust import CertificateFiles, EndpointError, TlsOptions
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
-from reprieve.cluster.mini.bootstrap import known_authorities
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.bootstrap import known_authorities
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
 from tests.contract.test_endpoints import BINDING, ROLE
 from tests.contract.visiting import HERE, SOMEWHERE, Visitor, blind, pages, visited, visitor, write
@@ -23,7 +23,7 @@ NEXT_TIME = 61.0
 
 
 def shows(*files: Path) -> ServingEndpoint:
-    return ServingEndpoint(HERE, 0, Files((files[0], files[1])))
+    return ServingEndpoint(HERE, 0, CertificateFiles((files[0], files[1])))
 
 
 # --- the one that it shows -------------------------------------------------------------------------
@@ -88,15 +88,18 @@ def test_a_file_that_goes_away_for_a_while(tmp_path: Path) -> None:
     ("files", "told"),
     [
         (
-            Files((Path("/nowhere"), Path("/nowhere"))),
+            CertificateFiles((Path("/nowhere"), Path("/nowhere"))),
             "--tls-cert-file: /nowhere: cannot be read: no such file",
         ),
-        (Files((Path(__file__), Path(__file__))), "expected a certificate and its key"),
-        (Files(clients=Path("/nowhere")), "--client-ca-file: /nowhere: cannot be read"),
-        (Files(clients=Path(__file__)), "--client-ca-file: expected certificates of authorities, as PEM"),
+        (CertificateFiles((Path(__file__), Path(__file__))), "expected a certificate and its key"),
+        (CertificateFiles(clients=Path("/nowhere")), "--client-ca-file: /nowhere: cannot be read"),
+        (
+            CertificateFiles(clients=Path(__file__)),
+            "--client-ca-file: expected certificates of authorities, as PEM",
+        ),
     ],
 )
-def test_files_that_are_no_good_from_the_beginning(files: Files, told: str) -> None:
+def test_files_that_are_no_good_from_the_beginning(files: CertificateFiles, told: str) -> None:
     async def main() -> None:
         async with visitor(ServingEndpoint(HERE, 0, files)):
             pass
@@ -110,7 +113,7 @@ def test_ciphers_that_are_wanted_and_no_others() -> None:
         assert await one.spoken(ssl.TLSVersion.TLSv1_2) == CIPHER
         assert (await one.spoken(ssl.TLSVersion.TLSv1_3)).startswith("TLS_")
 
-    visited(visit, ServingEndpoint(HERE, 0, manners=Manners(ciphers=(CIPHER,))))
+    visited(visit, ServingEndpoint(HERE, 0, tls=TlsOptions(ciphers=(CIPHER,))))
 
 
 CIPHER = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -122,12 +125,12 @@ def test_nothing_older_than_what_is_wanted() -> None:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await one.spoken(ssl.TLSVersion.TLSv1_2)
 
-    visited(visit, ServingEndpoint(HERE, 0, manners=Manners(ssl.TLSVersion.TLSv1_3)))
+    visited(visit, ServingEndpoint(HERE, 0, tls=TlsOptions(ssl.TLSVersion.TLSv1_3)))
 
 
 def test_unknown_ciphers() -> None:
     with pytest.raises(EndpointError, match="--tls-cipher-suites"):
-        visited(_nothing, ServingEndpoint(HERE, 0, manners=Manners(ciphers=("ROT13",))))
+        visited(_nothing, ServingEndpoint(HERE, 0, tls=TlsOptions(ciphers=("ROT13",))))
 
 
 async def _nothing(_: Visitor) -> None:
@@ -253,7 +256,7 @@ def test_a_client_ca_file_wins_over_the_server(tmp_path: Path) -> None:
         with pytest.raises(aiohttp.ClientError):
             await one.get("/metrics", own=SCRAPER)
 
-    visited(visit, ServingEndpoint(HERE, 0, Files(clients=file)))
+    visited(visit, ServingEndpoint(HERE, 0, CertificateFiles(clients=file)))
 
 
 def test_without_a_client_ca_only_tokens_count(caplog: pytest.LogCaptureFixture) -> None:

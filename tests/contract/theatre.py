@@ -17,17 +17,17 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.api.documents import documents
-from reprieve.cluster.apiserver.features import ALL_FEATURES
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import find_login
 from reprieve.cluster.kube.requests import MERGE, KubeRequest
 from reprieve.cluster.kube.rest_mapping import RestMapping
-from reprieve.cluster.mini.bootstrap import standard_objects
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
 from reprieve.model.json import Json
+from reprieve_minicluster.bootstrap import standard_objects
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
 from tests.architecture.source import ROOT
 from tests.contract.http import TOKEN, served
 from tests.contract.operators import PLACES, HttpOperator

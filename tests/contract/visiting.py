@@ -11,19 +11,19 @@ from pathlib import Path
 import aiohttp
 
 from reprieve.assembly.endpoints import (
-    USUALLY,
+    DEFAULT_REVIEWS,
     Observers,
     ReviewOptions,
     ReviewServers,
     ServingEndpoint,
-    served,
+    serve_endpoints,
 )
 from reprieve.cluster.certificates import Certificate
 from reprieve.config import default_configuration
-from reprieve.page.feed import PictureFeed
+from reprieve.page.live import PictureFeed
 from reprieve.runtime.readiness import Readiness
 from reprieve.runtime.recent_decisions import RecentDecisions
-from reprieve.runtime.virtual_time import clock, run
+from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import MiniOperator, living_cluster
 
 HERE = "127.0.0.1"
@@ -84,10 +84,10 @@ def pages(
     operator: MiniOperator,
     endpoint: ServingEndpoint,
     observers: Observers,
-    review_options: ReviewOptions = USUALLY,
+    review_options: ReviewOptions = DEFAULT_REVIEWS,
 ) -> AbstractAsyncContextManager[int]:
     reviews = ReviewServers(operator.access, operator.access, review_options)
-    return served(endpoint, default_configuration(), reviews, observers)
+    return serve_endpoints(endpoint, default_configuration(), reviews, observers)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from msgspec.structs import fields
 
 from reprieve.cli.main import reprieve
 from reprieve.runtime.recent_decisions import PlanCourse
-from reprieve.scheduler.decision import Decision, DecisionPart
+from reprieve.scheduler.reporting.decision import Decision, DecisionPart
 from tests.architecture.source import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "cli.md"

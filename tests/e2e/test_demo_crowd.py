@@ -1,7 +1,6 @@
 """The scene of `reprieve demo` that compares two algorithms in a crowded cluster."""
 
-from reprieve.cli.scenes.crowd import GROUPS, NODES, SEED
-from reprieve.cli.scenes.crowded_cluster import CrowdedCluster
+from reprieve_minicluster.scenes.crowd import GROUPS, NODES, SEED, CrowdedCluster
 from tests.e2e.test_demo_preemption import shown
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
 
-DEMO = files("reprieve") / "demo"
+DEMO = files("reprieve_minicluster") / "demo"
 STORIES = ["gang", "groups", "trees", "budgets", "toleration"]
 
 

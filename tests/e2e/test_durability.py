@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from reprieve.cluster.mini.sqlite_backend import SqliteBackend
-from reprieve.cluster.mini.store import Store, parsed
 from reprieve.model.json import Json
+from reprieve_minicluster.store import SqliteBackend, Store, parsed
 from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment, kubeconfig_in, process_of
 
 # Each directory sees a few deaths, one after the other.

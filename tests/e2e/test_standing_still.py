@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
-from reprieve.cluster.mini.rest.kubeconfig import Tokens, write_kubeconfig
+from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
 from tests.contract.http import TOKEN, WatchfulFront, living
 from tests.contract.scenes import LONE, Scene, waiting
 from tests.contract.test_takeover import names, wrong

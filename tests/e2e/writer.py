@@ -9,9 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from reprieve.cluster.mini.sqlite_backend import SqliteBackend, StorageError
-from reprieve.cluster.mini.store import Part, Store
-from reprieve.cluster.mini.stored_objects import Key
+from reprieve_minicluster.store import Key, Part, SqliteBackend, StorageError, Store
 
 _NAMES = [f"m{number}" for number in range(12)]
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from reprieve.model.disruption_costs import DELETION_COST, DISRUPTION_COST
+from reprieve.model.annotations import DELETION_COST, DISRUPTION_COST
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from tests.properties.random_company import budgets, namespaces
 from tests.properties.random_pods import Surroundings, random_pod
 from tests.properties.vocabulary import HOSTNAME, RACK, ZONE, chance

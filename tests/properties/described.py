@@ -7,8 +7,7 @@ import numpy as np
 
 from reprieve.model.columns import Ints, Mask, Relation
 from reprieve.model.json import Json
-from reprieve.model.matching_terms import SelectingTerms
-from reprieve.model.pods_by_importance import NO_POD
+from reprieve.model.pods import NO_POD, SelectingTerms
 from reprieve.model.selectors import (
     ANYWHERE,
     EVERYTHING,

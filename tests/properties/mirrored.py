@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from reprieve.model.changes import Change
 from reprieve.model.effects import BindVolume, SelectNode, Target
+from reprieve.model.events import Change
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise, VolumeStep
 from reprieve.scheduler.ledger.budget_lag import BudgetLag
-from reprieve.scheduler.world import World as Mirror
+from reprieve.scheduler.mirror.world import World as Mirror
 from tests.properties.random_nodes import random_node
 from tests.properties.vocabulary import POD_LABELS, PRIORITIES, chance, labels_from, some
 from tests.properties.worlds import FEATURES, World, decoded, has_ended, random_world

@@ -13,11 +13,10 @@ from reprieve.placement.place import Placement, pod_demand
 from reprieve.preemption import search, searches
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Policy, Question
+from reprieve.preemption.prices import Evictable
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.units import Unit
 from tests.properties.crowded import Crowd, built
 from tests.reference.demands import gang_demand
@@ -50,10 +49,10 @@ def plans_of(question: Question | None) -> list[Plan]:
     return [] if isinstance(plans, NoPlan) else plans
 
 
-def takeable_of(question: Question) -> Takeable:
+def evictable_of(question: Question) -> Evictable:
     units = question.policy.units(question.view)
     verdict = eligible(units, question.demand, question.policy.rules, now=0)
-    return search.takeable_of(question, units, verdict.allowed, now=0)
+    return search.evictable_of(question, units, verdict.allowed, now=0)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from tests.properties.random_pods import REQUIRED
 from tests.properties.random_volumes import random_storage
 from tests.properties.vocabulary import HOSTNAME, RACK, ZONE, chance, some

@@ -4,8 +4,8 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from reprieve.cluster.mini.auth.roles import GROUP
 from reprieve.model.json import Json
+from reprieve_minicluster.auth.authorizer import GROUP
 from tests.reference.plain.rights import Request, User
 
 RBAC_WRITES = ("create", "update", "patch", "delete")

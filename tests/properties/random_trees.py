@@ -4,8 +4,7 @@ import random
 from dataclasses import dataclass, field
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from tests.properties.random_gangs import NAMESPACE, PRIORITY, random_gang
 from tests.properties.vocabulary import RACK, ZONE, chance
 from tests.properties.worlds import decoded

@@ -7,10 +7,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from reprieve.cluster.mini.kinds import BY_NAME, KINDS, ResourceKind
-from reprieve.cluster.mini.rest.http_messages import ApiRequest
-from reprieve.cluster.mini.rest.routes import subresources_of
 from reprieve.model.json import Json
+from reprieve_minicluster.kinds import BY_NAME, KINDS, ResourceKind
+from reprieve_minicluster.rest.http_messages import ApiRequest
 
 
 class Verb(NamedTuple):
@@ -213,8 +212,8 @@ def _steps(dice: Random, kind: ResourceKind, version: str, verb: Verb) -> list[s
     steps.append(kind.plural)
     if not verb.on_collection:
         steps.append(_mostly(dice, FURNISHED.get(kind.kind, "a"), NAMES))
-        if subresources_of(kind) and dice.random() < 0.3:
-            steps.append(dice.choice(subresources_of(kind)))
+        if kind.subresources and dice.random() < 0.3:
+            steps.append(dice.choice(kind.subresources))
     if dice.random() < 0.05:
         steps[dice.randrange(len(steps))] = dice.choice(NAMES)
     return steps

@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reprieve.cluster.api import documents as module
-from reprieve.cluster.api.block_yaml import block_value
-from reprieve.cluster.api.documents import documents
+from reprieve.cluster.api.documents import block_value, documents
 
 _WORDS = st.sampled_from(
     [

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from reprieve.model.columns import Ints
-from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import NOWHERE, Snapshot, build
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable, survey
 from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Unit, Units, pods_and_groups
 from tests.properties.worlds import decoded

@@ -15,8 +15,7 @@ from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import RULES, Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import RULES, Policy, Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.within_limit import WithinLimit

@@ -11,8 +11,8 @@ from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.search import candidates
-from reprieve.scheduler.decision import Preemption
-from reprieve.scheduler.explanation import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.reporting.decision import Preemption
+from reprieve.scheduler.reporting.explanation import eviction_of, miss_of, preemption_of
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import POLICIES, name_of, plans_of, pods_of, question_of
 from tests.reference.policies import usual_rank

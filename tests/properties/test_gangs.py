@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from reprieve.model.events import Seen, Synced
+from reprieve.model.moment import on_one_clock
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.whatif import without
 from reprieve.placement.domains import place_together
@@ -19,12 +20,12 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.reporting.decision import Outcome
 from reprieve.scheduler.settings import Settings
 from tests.properties.random_gangs import ROOM, STORED, TIED, GangWorld, built, seeded_gang
 from tests.properties.worlds import decoded
@@ -64,8 +65,8 @@ def test_nothing_is_evicted_for_a_gang_that_fits(batch: int) -> None:
         view, rows = built(world)
         scheduler = Scheduler(Settings())
         things = [decoded(thing) for thing in (*world.objects, *world.members)]
-        scheduler.observe([*map(Seen, things), Synced()], 0.0)
-        decided = scheduler.decide(0.0)
+        scheduler.observe([*map(Seen, things), Synced()], on_one_clock(0.0))
+        decided = scheduler.decide(on_one_clock(0.0))
         assert decided is not None
         fits = gang_fits(view, rows, world.needed, world.topology_key)
         assert (decided.decision.outcome is Outcome.PLACED) is fits

@@ -4,16 +4,16 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_node
+from tests.unit.scheduler.stage import Stage
 
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_node
-from tests.unit.scheduler.stage import Stage
 
 
 def crowded(rng: Random) -> list[KubernetesObject]:

@@ -4,11 +4,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.minicluster.scene import Scene, condition, node, pod, pod_key
 
-from reprieve.cluster.mini.kubelet import Kubelets
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
-from tests.unit.cluster.mini.scene import Scene, condition, node, pod, pod_key
+from reprieve_minicluster.kubelet import Kubelets
+from reprieve_minicluster.store import Key
 
 OFFERED = 4000
 CRITICAL = 2_000_000_000
@@ -107,8 +107,8 @@ def check(scene: Scene) -> None:
 
 
 def _is_made_room_for(body: Json) -> bool:
-    settled = condition(body, "PodResizePending") is None and reported(body)[0] == wanted(body)
-    return body["spec"]["priority"] == CRITICAL and not settled
+    placed = condition(body, "PodResizePending") is None and reported(body)[0] == wanted(body)
+    return body["spec"]["priority"] == CRITICAL and not placed
 
 
 def _is_ending(body: Json) -> bool:

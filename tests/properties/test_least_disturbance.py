@@ -11,12 +11,12 @@ from reprieve.model.whatif import without
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.model_of_question import RoomsInReach, reach_of
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
-from tests.properties.preempting import PRIORITY_CEILING, question_of, takeable_of
+from tests.properties.preempting import PRIORITY_CEILING, evictable_of, question_of
 
 
 @pytest.mark.parametrize("breaks_no_budget", [False, True])
@@ -49,9 +49,9 @@ def test_ceilings_are_those_of_the_whole_model(crowd: Crowd) -> None:
     question = question_of(crowd, REPRIEVE)
     if question is None:
         return
-    takeable, target = takeable_of(question), len(question.demand.pods)
-    reach = reach_of(question, takeable, np.ones(len(question.view.nodes), np.bool_), math.inf)
-    rooms = RoomsInReach(question, takeable, reach, target)
+    evictable, target = evictable_of(question), len(question.demand.pods)
+    reach = reach_of(question, evictable, np.ones(len(question.view.nodes), np.bool_), math.inf)
+    rooms = RoomsInReach(question, evictable, reach, target)
     whole = rooms.below(math.inf)
     assert rooms.levels == whole.levels
     assert rooms.levels_within_budgets == whole.levels_within_budgets

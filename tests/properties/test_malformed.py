@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot_builder import BuiltSnapshot, build
+from reprieve.model.snapshot import BuiltSnapshot, build
 from tests.properties.answers import answers
 from tests.properties.vocabulary import chance
 from tests.properties.worlds import World, decoded, has_ended, worlds

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.model.things import a_node, a_pod, container
+from tests.unit.placement.asking import ask_about
 
 from reprieve.model.resources import BOUND
 from reprieve.model.score_cache import ALL
@@ -16,8 +18,6 @@ from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile, Res
 from tests.properties.agreement import ask_of
 from tests.properties.vocabulary import GPU, MANY_RESOURCES
 from tests.properties.worlds import World, worlds
-from tests.unit.model.things import a_node, a_pod, container
-from tests.unit.placement.asking import ask_about
 
 
 def weighing(*names: str) -> tuple[ResourceWeight, ...]:

@@ -13,7 +13,7 @@ from reprieve.placement.constraints.pods import pod_affinity
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
-from reprieve.placement.scoring.pods import pod_affinity as score
+from reprieve.placement.scoring import pod_affinity_score as score
 from tests.properties.worlds import World, built, worlds
 from tests.reference.plain import pods as plain
 

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.model.disruption_costs import DELETION_COST, DISRUPTION_COST
+from reprieve.model.annotations import DELETION_COST, DISRUPTION_COST
 from reprieve.model.json import Json
 from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.criteria import DISTURBANCE, WORKLOADS_ENDED

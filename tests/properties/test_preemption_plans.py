@@ -10,8 +10,7 @@ from reprieve.model.objects import Pod
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, built, crowds, seeded_crowd
 from tests.properties.preempting import POLICIES, PRIORITY_CEILING, places_of, plans_of, pods_of, question_of

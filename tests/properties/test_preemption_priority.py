@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
 from reprieve.preemption import searches
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import Policy
+from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.preemption_priority import ANNOTATION, PermittedClasses
-from reprieve.preemption.question import Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from reprieve.preemption.units import GroupUnits

@@ -2,10 +2,10 @@
 
 from hypothesis import given
 
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.search import domains, plan_in
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
-from tests.properties.preempting import PRIORITY_CEILING, plans_of, question_of, takeable_of
+from tests.properties.preempting import PRIORITY_CEILING, evictable_of, plans_of, question_of
 from tests.reference.brute_force import PlainSearch, optimum
 from tests.reference.policies import usual_rank
 
@@ -16,9 +16,9 @@ MOST_UNITS = 8
 def assert_as_told(question: Question | None) -> None:
     if question is None:
         return
-    takeable = takeable_of(question)
-    for domain in domains(question, takeable):
-        assert plan_in(domain, question, takeable) == PlainSearch(question, domain, takeable).plan()
+    evictable = evictable_of(question)
+    for domain in domains(question, evictable):
+        assert plan_in(domain, question, evictable) == PlainSearch(question, domain, evictable).plan()
 
 
 @given(crowds(ROOM_ONLY))
@@ -37,13 +37,16 @@ def test_nothing_is_better_than_the_best(crowd: Crowd) -> None:
     question = question_of(crowd)
     if question is None or question.demand.needed < len(question.demand.pods):
         return
-    takeable = takeable_of(question)
-    if takeable.allowed.sum() > MOST_UNITS:
+    evictable = evictable_of(question)
+    if evictable.allowed.sum() > MOST_UNITS:
         return
-    found, ideal = plans_of(question), optimum(question, takeable)
+    found, ideal = plans_of(question), optimum(question, evictable)
     assert ideal is not None or not found
     assert all(usual_rank(plan) >= usual_rank(ideal) for plan in found if ideal is not None)
     if len(question.demand.pods) == 1:
         assert bool(found) == (ideal is not None), "where only room matters, a pod misses no plan"
         assert ideal is None or found[0].cost == ideal.cost, "and has the best"
-        assert ideal is None or (found[0].quality is not None and found[0].quality.proved)
+        # In a domain of a topology, the plan may be on a node that was not looked at by itself.
+        if ideal is not None and not question.demand.topology_key:
+            assert found[0].quality is not None
+            assert found[0].quality.proved

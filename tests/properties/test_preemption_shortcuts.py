@@ -21,19 +21,17 @@ from reprieve.placement.place import Placement, place, survey
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import CRITERIA, DISTURBANCE, Candidates, Criterion
 from reprieve.preemption.node_bounds import roughly_bounded
-from reprieve.preemption.node_ground import ground_of
-from reprieve.preemption.node_pruning import NodeSearch, lower_bounds, outlook
+from reprieve.preemption.node_pruning import NodeSearch, lower_bounds, plan_bounds
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question, Shortcuts
-from reprieve.preemption.reprieve import EveryConstraint, RoomAndPorts, Trial, WhereItMatters
+from reprieve.preemption.policy import Policy, Question, Shortcuts
+from reprieve.preemption.potential_nodes import potential_nodes_of
+from reprieve.preemption.reprieve import EveryConstraint, PlacedDemand, RoomAndPorts, Trial, WhereItMatters
 from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.settled import Settled
 from reprieve.preemption.units import Unit
-from reprieve.scheduler.victims_in_flight import counting_on
+from reprieve.scheduler.planning.victims_in_flight import counting_on
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
-from tests.properties.preempting import POLICIES, pods_of, question_of, takeable_of
+from tests.properties.preempting import POLICIES, evictable_of, pods_of, question_of
 from tests.properties.worlds import decoded
 from tests.reference.plain.victims import excess
 from tests.reference.searching import best_plan
@@ -66,26 +64,26 @@ ORDERS = st.lists(
 
 
 def units_of(question: Question) -> list[Unit]:
-    takeable = takeable_of(question)
-    return [takeable.units.unit(int(number)) for number in np.flatnonzero(takeable.allowed)]
+    evictable = evictable_of(question)
+    return [evictable.units.unit(int(number)) for number in np.flatnonzero(evictable.allowed)]
 
 
 # --- sparing -------------------------------------------------------------------------------------
 
 
-def settled(question: Question) -> Settled | None:
+def placed(question: Question) -> PlacedDemand | None:
     """The demand placed with every eligible unit removed."""
     gone = np.array([pod for unit in units_of(question) for pod in unit.pods], np.int64)
     placement = place(question.demand, without(question.view, gone))
     if not isinstance(placement, Placement):
         return None
-    return Settled(question.demand, placement, question.profile, question.view, gone)
+    return PlacedDemand(question.demand, placement, question.profile, question.view, gone)
 
 
-def assert_alike(crowd: Crowd, seed: int, make: Callable[[Question, Settled], Trial]) -> None:
+def assert_alike(crowd: Crowd, seed: int, make: Callable[[Question, PlacedDemand], Trial]) -> None:
     """Units are put back in any order, and each time both say the same."""
     question = question_of(crowd)
-    case = settled(question) if question is not None else None
+    case = placed(question) if question is not None else None
     if question is None or case is None:
         return
     quick, plain = make(question, case), EveryConstraint(case)
@@ -102,7 +100,7 @@ def test_room_and_ports_are_all_that_matters_where_nothing_else_does(crowd: Crow
 
 @given(crowds(EVERYTHING), SEEDS)
 def test_only_those_that_matter_need_be_asked_about_the_rest(crowd: Crowd, seed: int) -> None:
-    assert_alike(crowd, seed, lambda question, case: WhereItMatters(case, takeable_of(question).matter))
+    assert_alike(crowd, seed, lambda question, case: WhereItMatters(case, evictable_of(question).matter))
 
 
 # --- pruning -------------------------------------------------------------------------------------
@@ -112,7 +110,7 @@ def plan_on(question: Question, row: int) -> Plan | None:
     """As planning node by node finds it."""
     nodes = question.view.nodes
     domain = Domain(nodes.names[row], np.arange(len(nodes)) == row)
-    return plan_in(domain, question, takeable_of(question))
+    return plan_in(domain, question, evictable_of(question))
 
 
 def asked(crowd: Crowd, policy: Policy, order: Order) -> Question | None:
@@ -140,7 +138,7 @@ def test_bounds_are_what_plans_cost_where_the_victims_are_known(
     if question is None:
         return
     least: dict[str, tuple[Rank, Rank]] = {}
-    seen = outlook(ground_of(question, takeable_of(question)))
+    seen = plan_bounds(potential_nodes_of(question, evictable_of(question)))
     for turn, part in enumerate(part for part in seen.exact if len(part.nodes)):
         known = seen.costs(part.nodes, question.criteria)
         for row, (plan, measured, bound) in zip(part.nodes.tolist(), bounds_of(question, part), strict=True):
@@ -158,7 +156,7 @@ def test_plans_from_columns_are_those_that_are_made_node_by_node(
     question = asked(crowd, policy, order)
     if question is None:
         return
-    for candidate in NodeSearch(question, takeable_of(question)).worth_planning():
+    for candidate in NodeSearch(question, evictable_of(question)).worth_planning():
         if candidate.known is not None:
             assert candidate.known() == plan_on(question, candidate.node)
 
@@ -168,8 +166,8 @@ def test_no_plan_costs_less_than_its_bound_by_any_criterion(crowd: Crowd, policy
     question = asked(crowd, policy, DISTURBANCE)
     if question is None:
         return
-    ground = ground_of(question, takeable_of(question))
-    for part in (outlook(ground).bounded, roughly_bounded(ground)):
+    potential = potential_nodes_of(question, evictable_of(question))
+    for part in (plan_bounds(potential).bounded, roughly_bounded(potential)):
         for plan, measured, at_least in bounds_of(question, part):
             assert plan is None or all(map(ge, measured, at_least))
 
@@ -239,7 +237,9 @@ def test_pruning_sees_the_pods_that_a_unit_takes_along() -> None:
     view = snapshot_of(scenario)
     demand = demand_of(scenario, view)
     question = Question(demand, view, survey(Ask(view, demand.pods[0])), REPRIEVE)
-    promising = [candidate.node for candidate in NodeSearch(question, takeable_of(question)).worth_planning()]
+    promising = [
+        candidate.node for candidate in NodeSearch(question, evictable_of(question)).worth_planning()
+    ]
     assert view.nodes.rows["n1"] in promising
 
 
@@ -273,4 +273,4 @@ def test_budgets_are_counted_anew_with_each_that_is_spared(crowd: Crowd, seed: i
         for unit in going:
             others = [u for u in going if u is not unit]
             assert counting.breaks(unit) == (plain(others) < plain(going))
-        counting.spare(going.pop())
+        counting.refund(going.pop())

@@ -7,7 +7,7 @@ from hypothesis import given
 from reprieve.model.whatif import without
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.pod_by_pod import plans_pod_by_pod
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE

@@ -6,12 +6,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from reprieve.cluster.mini.kinds import KINDS
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, ApiResponse, Stream
-from reprieve.runtime.virtual_time import run
-from tests.properties.requests import request
-from tests.unit.cluster.mini.rest.api_client import (
+from tests.minicluster.rest.api_client import (
     DEPLOYMENTS,
     MAPS,
     NODES,
@@ -22,6 +17,11 @@ from tests.unit.cluster.mini.rest.api_client import (
     node,
     pod,
 )
+
+from reprieve_minicluster.kinds import KINDS
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, ApiResponse, Stream
+from reprieve_minicluster.virtual_time import run
+from tests.properties.requests import request
 
 _EACH = 120  # requests to one cluster, so that they meet what the earlier ones left behind
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

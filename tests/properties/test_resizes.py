@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.objects import KubernetesObject
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import build
 from reprieve.placement.place import Placement, place
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from tests.reference.searching import best_plan

@@ -7,16 +7,23 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.minicluster.rest.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient
+from tests.minicluster.scene import HandClock
 
-from reprieve.cluster.mini.auth.authentication import UserInfo
-from reprieve.cluster.mini.auth.authorizer import RbacAuthorizer
-from reprieve.cluster.mini.auth.policy_rules import PolicyRule, RequestAttributes, allows, uncovered
-from reprieve.cluster.mini.auth.roles import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, GROUP, ROLES
-from reprieve.cluster.mini.controllers import ControllerManager
-from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.store import Part, Store, parsed
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
+from reprieve_minicluster.auth.authentication import UserInfo
+from reprieve_minicluster.auth.authorizer import (
+    BINDINGS,
+    CLUSTER_BINDINGS,
+    CLUSTER_ROLES,
+    GROUP,
+    ROLES,
+    RbacAuthorizer,
+)
+from reprieve_minicluster.auth.policy_rules import PolicyRule, RequestAttributes, allows, uncovered
+from reprieve_minicluster.controllers import ControllerManager
+from reprieve_minicluster.kinds import BY_RESOURCE
+from reprieve_minicluster.store import Key, Part, Store, parsed
 from tests.properties.corruption import maybe_malformed
 from tests.properties.random_rights import (
     ALICE,
@@ -31,8 +38,6 @@ from tests.properties.random_rights import (
     subjects,
 )
 from tests.reference.plain import rights as plain
-from tests.unit.cluster.mini.rest.api_client import JSON_PATCH, MERGE, STRATEGIC, ApiClient
-from tests.unit.cluster.mini.scene import HandClock
 
 KINDS = (ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
 APPLY = "application/apply-patch+yaml"
@@ -229,7 +234,7 @@ def bound(name: str, namespace: str, ref: Json) -> Json:
 
 
 def aggregate(client: ApiClient) -> None:
-    controllers = ControllerManager(client.store, client.clock)
+    controllers = ControllerManager(client.store)
     for _ in range(3):
         controllers.step()
         client.clock.now += 1

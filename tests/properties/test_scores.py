@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile, ResourceWeight, ShapePoint, Strategy
-from reprieve.placement.scoring import node, resources
+from reprieve.placement.resource_scores import allocation, balance
+from reprieve.placement.scoring import image_score, node_affinity_score, taint_score
 from tests.properties.agreement import assert_same_scores
 from tests.properties.vocabulary import MANY_RESOURCES
 from tests.properties.worlds import World, worlds
@@ -26,7 +27,7 @@ STRATEGIES = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(world=worlds(frozenset({"resources"})))
 def test_allocation(strategy: str, world: World) -> None:
-    assert_same_scores(world, resources.allocation, plain.allocation, STRATEGIES[strategy])
+    assert_same_scores(world, allocation, plain.allocation, STRATEGIES[strategy])
 
 
 @pytest.mark.parametrize(
@@ -35,19 +36,19 @@ def test_allocation(strategy: str, world: World) -> None:
 @given(world=worlds(frozenset({"resources"})))
 def test_balance(balanced: tuple[ResourceWeight, ...], world: World) -> None:
     profile = Profile(balanced_resources=balanced)
-    assert_same_scores(world, resources.balance, plain.balance, profile)
+    assert_same_scores(world, balance, plain.balance, profile)
 
 
 @given(worlds(frozenset({"node"})))
 def test_taints(world: World) -> None:
-    assert_same_scores(world, node.taints, plain.taints)
+    assert_same_scores(world, taint_score, plain.taints)
 
 
 @given(worlds(frozenset({"node"})))
 def test_node_affinity(world: World) -> None:
-    assert_same_scores(world, node.affinity, plain.affinity)
+    assert_same_scores(world, node_affinity_score, plain.affinity)
 
 
 @given(worlds(frozenset({"images", "resources"})))
 def test_images(world: World) -> None:
-    assert_same_scores(world, node.images, plain.images)
+    assert_same_scores(world, image_score, plain.images)

@@ -13,7 +13,7 @@ from reprieve.placement.constraints.spread import spread
 from reprieve.placement.demand import Ask
 from reprieve.placement.profile import DefaultSpread, Profile
 from reprieve.placement.rejection_codes import Code
-from reprieve.placement.scoring.spread import spread as score
+from reprieve.placement.scoring import spread_score as score
 from tests.properties.vocabulary import TOPOLOGY_KEYS
 from tests.properties.worlds import World, built, worlds
 from tests.reference.plain import spread as plain

@@ -12,8 +12,7 @@ from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.eligibility import TIMELESS, Verdict, eligible
 from reprieve.preemption.plan import NoPlan, Why
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.tolerating import tolerating

@@ -17,8 +17,7 @@ from reprieve.placement.effort import NO_EFFORT, Effort
 from reprieve.placement.place import Placement
 from reprieve.placement.profile import DEFAULT_PROFILE
 from reprieve.preemption.plan import NoPlan
-from reprieve.preemption.policy import Search
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question, Search
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE

@@ -3,12 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.scheduler.stage import remains
 
+from reprieve.model.moment import Due
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
 from reprieve.scheduler.settings import Settings
 from tests.properties.troubled import Troubled
-from tests.unit.scheduler.stage import remains
 
 SEEDS = st.lists(st.integers(0, 2**32 - 1), min_size=10, max_size=80)
 BOTH = pytest.mark.parametrize("settings", [Settings(policies={}), Settings()], ids=["gentle", "preempting"])
@@ -33,7 +34,7 @@ def assert_nothing_is_left(now: Troubled) -> None:
         now.remove(thing)
     now.calm_down(3600.0)
     assert remains(now.scheduler) == []
-    assert now.scheduler.next_time() is None
+    assert now.scheduler.next_time() == Due()
 
 
 @BOTH

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-
-from reprieve.model.events import Seen, Synced
-from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Node, Pod
-from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision, Outcome
-from tests.properties.vocabulary import ZONE, chance
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later
 from tests.unit.scheduler.serving import Served, served
+
+from reprieve.model.events import Seen, Synced
+from reprieve.model.json import Json
+from reprieve.model.moment import on_one_clock
+from reprieve.model.objects import KubernetesObject, Node, Pod
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.reporting.decision import Decision, Outcome
+from tests.properties.vocabulary import ZONE, chance
 
 SOON = 15.0  # longer than any backoff, and much shorter than the time after which every demand is retried
 
@@ -117,8 +118,8 @@ CHANGES: tuple[Callable[[random.Random, Served], None], ...] = (
 def helped_first(cluster: Served) -> Decision | None:
     """The first decision of a scheduler that starts afresh by which anything gets better."""
     fresh, now = Scheduler(cluster.stage.scheduler._state.settings), cluster.stage.now
-    fresh.observe([*map(Seen, cluster.objects.values()), Synced()], now)
-    while (decided := fresh.decide(now)) is not None:
+    fresh.observe([*map(Seen, cluster.objects.values()), Synced()], on_one_clock(now))
+    while (decided := fresh.decide(on_one_clock(now))) is not None:
         if decided.decision.outcome in (Outcome.PLACED, Outcome.PREEMPTS):
             return decided.decision
     return None

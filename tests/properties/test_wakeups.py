@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprieve.model.changes import Change
+from reprieve.model.events import Change
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.scheduler.queueing_hints import helpful
+from reprieve.scheduler.demands.queueing_hints import helpful
 from tests.properties.mirrored import mirrored
 from tests.properties.worlds import FEATURES
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reprieve.model.json import Json
 from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile, Strategy
-from reprieve.scheduler import growable_columns, world
+from reprieve.scheduler.mirror import growable_columns, world
 from tests.properties.described import described
 from tests.properties.mirrored import GROUPS, Mirrored, key_of, mirrored
 from tests.properties.vocabulary import GPU, MANY_RESOURCES, NAMESPACES

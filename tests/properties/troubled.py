@@ -9,16 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
+from tests.unit.scheduler.making import a_node, a_pod, bound, finished, later, leaving, target
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
+from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import KubernetesObject, Node, Pod
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import Settings
 from tests.properties.vocabulary import some
-from tests.unit.scheduler.making import a_node, a_pod, bound, finished, later, leaving, target
 
 SIZES = ("500m", "1", "2")
 LOSSES = ("refused", "lost before", "lost after")
@@ -73,11 +73,11 @@ class Troubled:
     # --- between the two ---
 
     def tell(self, events: list[Event]) -> None:
-        self.wanted += self.scheduler.observe(events, self.now)
+        self.wanted += self.scheduler.observe(events, on_one_clock(self.now))
         self.scheduler.validate()
 
     def decide(self) -> None:
-        while (decided := self.scheduler.decide(self.now)) is not None:
+        while (decided := self.scheduler.decide(on_one_clock(self.now))) is not None:
             self.scheduler.validate()
             self.wanted += decided.effects
 
@@ -133,7 +133,7 @@ class Troubled:
                 effects, self.wanted = self.wanted, []
                 self.tell([self.end(effect, "done") for effect in effects])
             elif not self.news:
-                time = self.scheduler.next_time()
+                time = self.scheduler.next_time().on_one_clock
                 if time is None or time > until:
                     return
                 self.now = max(self.now, time)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from tests.properties import random_company
 from tests.properties.random_nodes import random_node
 from tests.properties.random_pods import Surroundings, join, random_pod, run_on

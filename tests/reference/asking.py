@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import NOWHERE, Snapshot, build
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
@@ -15,8 +14,7 @@ from reprieve.preemption import searches
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.search import candidates

@@ -19,23 +19,23 @@ from reprieve.placement.gang_search import place_in_any_order
 from reprieve.placement.place import Placement, survey
 from reprieve.preemption.budgets import InOrder, Joint
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
+from reprieve.preemption.prices import Evictable
 from reprieve.preemption.reprieve import holds
 from reprieve.preemption.search import domains
-from reprieve.preemption.takeable import Takeable
 from reprieve.preemption.units import Unit, UnitKind
 from tests.reference.plain.members import importance, leaf_of, too_small
 
 Units = tuple[Unit, ...]
 
 
-def touching(domain: Domain, question: Question, takeable: Takeable) -> Units:
+def touching(domain: Domain, question: Question, evictable: Evictable) -> Units:
     """Eligible units with a pod in the domain, the most important first."""
-    numbers = [int(n) for n in np.flatnonzero(takeable.allowed)]
-    units = [takeable.units.unit(number) for number in numbers]
+    numbers = [int(n) for n in np.flatnonzero(evictable.allowed)]
+    units = [evictable.units.unit(number) for number in numbers]
     where = question.view.where
     local = (unit for unit in units if any(domain.nodes[where[pod]] for pod in unit.pods))
-    return tuple(sorted(local, key=partial(importance, takeable.units)))
+    return tuple(sorted(local, key=partial(importance, evictable.units)))
 
 
 def upstream_importance(unit: Unit) -> tuple[int, int, int, float, list[str]]:
@@ -57,9 +57,9 @@ def _rank(plan: Plan) -> Rank:
 
 
 class PlainSearch:
-    def __init__(self, question: Question, domain: Domain, takeable: Takeable) -> None:
-        self._question, self._domain, self._takeable = question, domain, takeable
-        self._local = touching(domain, question, takeable)
+    def __init__(self, question: Question, domain: Domain, evictable: Evictable) -> None:
+        self._question, self._domain, self._evictable = question, domain, evictable
+        self._local = touching(domain, question, evictable)
 
     def plan(self) -> Plan | None:
         """With all removed; if that breaks budgets, also around their breakers; and in another order."""
@@ -69,9 +69,9 @@ class PlainSearch:
         if plan.broken and len(plan.pods) > 1:
             kinder = self._plan(tuple(unit for unit in self._local if not self._broken([unit])))
             plan = min(plan, kinder, key=_rank) if kinder is not None else plan
-        rival, ends_gangs = self._rival_plan(), plan.starved
+        rival, ends_gangs = self._rival_plan(), plan.gangs_broken
         plan = min(plan, rival, key=_rank) if rival is not None else plan
-        return self._kinder_to_gangs(plan) if ends_gangs or plan.starved else plan
+        return self._kinder_to_gangs(plan) if ends_gangs or plan.gangs_broken else plan
 
     def _kinder_to_gangs(self, plan: Plan) -> Plan:
         """Pods that gangs need are put back first: the most important, or else the smallest."""
@@ -81,7 +81,7 @@ class PlainSearch:
             needed = self._needed_by_gangs(placement, order)
             other = self._below_ceiling(placement, tuple(unit for unit in self._local if unit not in needed))
             plan = min(plan, other, key=_rank)
-            if not other.starved:
+            if not other.gangs_broken:
                 break
         return plan
 
@@ -91,8 +91,8 @@ class PlainSearch:
 
     def _needed_by_gangs(self, placement: Placement, order: Iterable[Unit]) -> list[Unit]:
         """Units elsewhere need not go, so that they count for no gang as going."""
-        units, where, used = self._takeable.units, self._question.view.where, set(placement.nodes)
-        matter, kept = self._takeable.matter, list[Unit]()
+        units, where, used = self._evictable.units, self._question.view.where, set(placement.nodes)
+        matter, kept = self._evictable.matter, list[Unit]()
         near = [u for u in order if any(where[pod] in used or matter[pod] for pod in u.pods)]
         for unit in near:
             going = [other for other in near if other not in kept]
@@ -129,7 +129,7 @@ class PlainSearch:
         return holds(question.demand, placement, gone(question.view, still_gone), question.profile)
 
     def _broken(self, units: Iterable[Unit]) -> int:
-        return Joint(self._takeable.accounts, ()).broken(units)
+        return Joint(self._evictable.accounts, ()).broken(units)
 
     def _without_breakers(self, placement: Placement, taken: Units) -> Units:
         """Units that break a budget are spared if they can be, the most harmful first."""
@@ -155,10 +155,10 @@ class PlainSearch:
     def _rival_plan(self) -> Plan | None:
         """As kube-scheduler would put them back, where that is another order."""
         placement, taken = self._place(self._local), self._local
-        if self._takeable.rival is None or placement is None:
+        if self._evictable.upstream is None or placement is None:
             return None
         taken = tuple(sorted(taken, key=lambda u: upstream_importance(self._as_ranked_by_rival(u))))
-        counting = InOrder(self._takeable.rival.accounts, taken, self._question.view)
+        counting = InOrder(self._evictable.upstream.accounts, taken, self._question.view)
         order = sorted(taken, key=lambda u: not counting.breaks(u))
         if order == self._tried_first():
             return None
@@ -196,23 +196,23 @@ class PlainSearch:
             broken=self._broken(victims),
             ceiling=ceiling,
             pods=self._question.demand.pods,
-            starved=len(too_small(self._takeable.units, victims)),
-            cost=self._takeable.prices.of(victims, self._broken(victims)),
+            gangs_broken=len(too_small(self._evictable.units, victims)),
+            cost=self._evictable.prices.of(victims, self._broken(victims)),
         )
 
 
 # --- the best there is ---------------------------------------------------------------------------
 
 
-def optimum(question: Question, takeable: Takeable) -> Plan | None:
+def optimum(question: Question, evictable: Evictable) -> Plan | None:
     """The best plan by its price, whatever the search would find."""
-    plans = [best_in(domain, question, takeable) for domain in domains(question, takeable)]
+    plans = [best_in(domain, question, evictable) for domain in domains(question, evictable)]
     return min((p for p in plans if p is not None), key=_rank, default=None)
 
 
-def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | None:
-    local = touching(domain, question, takeable)
-    counting = Joint(takeable.accounts, ())
+def best_in(domain: Domain, question: Question, evictable: Evictable) -> Plan | None:
+    local = touching(domain, question, evictable)
+    counting = Joint(evictable.accounts, ())
     candidates = [
         Plan(
             domain.name,
@@ -220,8 +220,8 @@ def best_in(domain: Domain, question: Question, takeable: Takeable) -> Plan | No
             victims,
             (),
             counting.broken(victims),
-            starved=len(too_small(takeable.units, victims)),
-            cost=takeable.prices.of(victims, counting.broken(victims)),
+            gangs_broken=len(too_small(evictable.units, victims)),
+            cost=evictable.prices.of(victims, counting.broken(victims)),
         )
         for victims in subsets(local)
     ]

@@ -11,8 +11,7 @@ from reprieve.placement.place import Placement
 from reprieve.preemption import searches
 from reprieve.preemption.criteria import CRITERIA, DISTURBANCE
 from reprieve.preemption.plan import NoPlan, Plan, Quality
-from reprieve.preemption.policy import Policy
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.search import candidates, measured
 from reprieve.preemption.searches import REPRIEVE
 from tests.reference.searching import best

@@ -28,8 +28,7 @@ from pathlib import Path
 
 from benchmarks.worlds.crowded import crowded, is_newcomer
 from reprieve.model.json import Json
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.placement.demand import Demand
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Policy

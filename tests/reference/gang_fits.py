@@ -11,8 +11,7 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import survey
-from reprieve.placement.taking import with_taken
+from reprieve.placement.place import survey, with_taken
 
 
 def gang_fits(view: Snapshot, pods: tuple[int, ...], needed: int, topology_key: str = "") -> bool:

@@ -11,8 +11,7 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded, UnknownKind, Unreadable, decode_value
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, ref_of
-from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import NOWHERE, Snapshot, build
 
 
 class UnreadableCaseError(ValueError):

@@ -17,7 +17,7 @@ from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.search import candidates
 from tests.reference.demands import gang_demand, tree_demand

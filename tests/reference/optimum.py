@@ -15,11 +15,11 @@ from reprieve.preemption import searches
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import pods_disturbed
 from reprieve.preemption.plan import Plan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.search import priced
 from reprieve.preemption.searches import REPRIEVE
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, seeded_crowd
-from tests.properties.preempting import plans_of, question_of, takeable_of
+from tests.properties.preempting import evictable_of, plans_of, question_of
 from tests.reference.brute_force import optimum
 from tests.reference.policies import UPSTREAM, usual_rank
 
@@ -91,10 +91,10 @@ def tally(kind: str, seeds: range) -> dict[str, Tally]:
         if len(asked) < len(POLICIES):
             continue  # it fits as things are, for one of them at least
         question = _for_all(asked["default"])
-        takeable = takeable_of(question)
-        if takeable.allowed.sum() > MOST_UNITS or not takeable.allowed.any():
+        evictable = evictable_of(question)
+        if evictable.allowed.sum() > MOST_UNITS or not evictable.allowed.any():
             continue
-        ideal = optimum(question, takeable)
+        ideal = optimum(question, evictable)
         if ideal is not None:
             for name in POLICIES:
                 tallies[name].add(best_plan(_for_all(asked[name])), ideal)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.question import Question
+from reprieve.preemption.policy import Question
 from reprieve.preemption.search import candidates
 
 

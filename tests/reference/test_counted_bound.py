@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import build
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
 from reprieve.preemption.least_disturbance.counted_bound import CountedBound
 from reprieve.preemption.least_disturbance.model_of_question import reach_of
-from reprieve.preemption.question import Question
-from tests.properties.preempting import takeable_of
+from reprieve.preemption.policy import Question
+from tests.properties.preempting import evictable_of
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import crowded_room
 from tests.reference.demands import gang_demand
@@ -36,10 +36,10 @@ def bound_and_least(seed: int, order: tuple[str, ...]) -> tuple[tuple[float, ...
     if isinstance(found, Placement) or least is None:
         return None
     question = Question(demand, view, found.survey, by(order))
-    takeable = takeable_of(question)
-    reach = reach_of(question, takeable, np.ones(len(view.nodes), np.bool_), math.inf)
+    evictable = evictable_of(question)
+    reach = reach_of(question, evictable, np.ones(len(view.nodes), np.bool_), math.inf)
     requests = view.pods.requests[reach.resource_rows][:, list(demand.pods)]
-    counted = CountedBound(takeable, reach, requests, room.needed)
+    counted = CountedBound(evictable, reach, requests, room.needed)
     return tuple(map(finite, counted.below(question.criteria, least))), least
 
 

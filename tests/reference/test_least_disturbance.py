@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import build
 from reprieve.placement.demand import Demand
 from reprieve.placement.place import pod_demand
 from reprieve.preemption.plan import NoPlan, Plan

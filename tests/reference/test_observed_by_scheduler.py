@@ -10,20 +10,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.unit.config import configuration
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config.gates import parse_feature_gates
 from reprieve.model.events import Seen, Synced
+from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.criteria import Criterion, Victims
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
 from tests.reference.observed_cases import Case, Observation, read_case
 from tests.reference.observed_deciders import as_recorded
 from tests.reference.recorded_files import FILES
-from tests.unit.config import configuration
 
 OURS = "reprieve"
 
@@ -56,8 +57,8 @@ def _guided(policy: Policy, case: Case, recorded: Observation) -> Policy:
 
 def first_decision(case: Case, recorded: Observation) -> Decision | None:
     scheduler = Scheduler(settings_for(case, recorded))
-    scheduler.observe([*(Seen(_ours(thing)) for thing in case.objects), Synced()], now=0.0)
-    decided = scheduler.decide(now=0.0)
+    scheduler.observe([*(Seen(_ours(thing)) for thing in case.objects), Synced()], now=on_one_clock(0.0))
+    decided = scheduler.decide(now=on_one_clock(0.0))
     return decided.decision if decided is not None else None
 
 

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from reprieve.model.json import Json
-from reprieve.model.snapshot import NOWHERE
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import NOWHERE, build
 from reprieve.preemption.plan import NoPlan, Plan
 from tests.properties.worlds import decoded
 from tests.reference.crowded_rooms import CrowdedRoom, crowded_room

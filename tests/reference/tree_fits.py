@@ -12,8 +12,7 @@ from reprieve.model.objects import PodGroup
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.constraints import CONSTRAINTS
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import survey
-from reprieve.placement.taking import with_taken
+from reprieve.placement.place import survey, with_taken
 
 Places = Mapping[int, int]  # pods and their nodes
 

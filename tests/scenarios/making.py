@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded, decode_value
+from reprieve.model.conditions import RUN_STARTED
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject
-from reprieve.model.scheduled_times import RUN_STARTED
-from reprieve.model.snapshot import Snapshot
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.placement.demand import Demand
 from reprieve.placement.effort import Effort
 from reprieve.placement.place import pod_demand

@@ -3,6 +3,10 @@
 from collections.abc import Iterable
 
 import msgspec
+from tests.unit.config import configuration
+from tests.unit.scheduler.making import later, target
+from tests.unit.scheduler.serving import Served
+from tests.unit.scheduler.stage import Stage
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config import parse_feature_gates
@@ -12,13 +16,9 @@ from reprieve.model.events import Seen as Shown
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.model.workloads import PastEviction
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.eviction_notes import PREEMPTED, noted_eviction
+from reprieve.scheduler.plans.eviction_notes import PREEMPTED, noted_eviction
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import Seen, StepLine, Story, WorldLine
-from tests.unit.config import configuration
-from tests.unit.scheduler.making import later, target
-from tests.unit.scheduler.serving import Served
-from tests.unit.scheduler.stage import Stage
 
 KINDS = {
     "pods": "Pod",

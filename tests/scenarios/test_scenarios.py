@@ -10,7 +10,7 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement, Unplaceable
 from reprieve.preemption.criteria import decided_by
 from reprieve.preemption.plan import NoPlan, Plan
-from reprieve.preemption.question import Question, Shortcuts
+from reprieve.preemption.policy import Question, Shortcuts
 from reprieve.preemption.search import candidates
 from reprieve.preemption.units import Unit
 from tests.scenarios.making import asked, moment, policy_of, snapshot_of

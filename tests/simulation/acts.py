@@ -4,16 +4,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.scheduler_calls import bind
-from reprieve.cluster.mini.store import Part, Store, parsed
-from reprieve.cluster.mini.stored_objects import Key
+from tests.minicluster.faulty_cluster import FaultyCluster, WatchFault
+
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
 from reprieve.model.objects import Pod, group_of
-from reprieve.runtime.virtual_time import clock
-from reprieve.scheduler.handover import is_marked, shown_mark
+from reprieve.scheduler.plans.handover import is_marked, shown_mark
+from reprieve_minicluster.store import Key, Part, Store, parsed
+from reprieve_minicluster.store.scheduler_calls import bind
+from reprieve_minicluster.virtual_time import clock
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 
@@ -22,7 +21,7 @@ from tests.simulation.objects import pod, pod_spec
 class Apply:
     objects: tuple[Json, ...]
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         cluster.apply(self.objects)
 
     def __str__(self) -> str:
@@ -40,7 +39,7 @@ class LoseNode:
     name: str
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         lost = parsed(cluster.store.get(_node(self.name)))
         cluster.delete("Node", "", self.name)
         await asyncio.sleep(self.seconds)
@@ -53,7 +52,7 @@ class Cordon:
     name: str
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         _write(cluster.store, _node(self.name), unschedulable=True)
         await asyncio.sleep(self.seconds)
         _write(cluster.store, _node(self.name), unschedulable=False)
@@ -64,7 +63,7 @@ class Taint:
     name: str
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         _write(cluster.store, _node(self.name), taints=[{"key": "example.com/ill", "effect": "NoSchedule"}])
         await asyncio.sleep(self.seconds)
         _write(cluster.store, _node(self.name), taints=[])
@@ -77,7 +76,7 @@ class Grow:
     name: str
     cpu: int
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         cluster.store.patch(_node(self.name), self._grown, Part.STATUS)
 
     def _grown(self, body: Json) -> Json:
@@ -96,7 +95,7 @@ class DeletePod:
     which: int
     grace: int | None
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         key = _one_of(pods_in(cluster.store), self.which)
         if key is not None:
             cluster.store.delete(key, grace=self.grace)
@@ -109,7 +108,7 @@ class ReplacePod:
     name: str
     cpu: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         if cluster.store.delete(_pod(self.name), grace=0) is None:  # nothing holds it back
             cluster.apply([pod(self.name, pod_spec(self.cpu))])
 
@@ -121,7 +120,7 @@ class ReplaceVictim:
     seconds: float  # how long to wait for one
     cpu: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         async for pods in _looks(cluster.store, self.seconds, 0.1):
             marked = [victim.metadata.name for victim in pods if is_marked(victim)]
             if marked:
@@ -136,7 +135,7 @@ class SpoilPod:
     which: int
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         key = _one_of(waiting_in(cluster.store), self.which)
         if key is not None:
             sound = _write(cluster.store, key, tolerations=3)
@@ -151,7 +150,7 @@ class Resize:
     which: int
     cpu: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         running = [p for p in pods_in(cluster.store) if p.spec.node_name and p.status.phase == "Running"]
         key = _one_of(running, self.which)
         if key is not None:
@@ -169,7 +168,7 @@ class ForbidResizes:
     name: str
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         policy = {"disableResizePreemption": ["example.com/autoscaler"]}
         _write(cluster.store, _node(self.name), podPreemptionPolicy=policy)
         await asyncio.sleep(self.seconds)
@@ -180,7 +179,7 @@ class ForbidResizes:
 class OpenGate:
     name: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         _write(cluster.store, _pod(self.name), schedulingGates=[])
 
 
@@ -191,7 +190,7 @@ class BindElsewhere:
     which: int
     node: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         key = _one_of(waiting_in(cluster.store), self.which)
         if key is not None:
             target = Target("Pod", key.namespace, key.name, cluster.store.get(key).uid)
@@ -205,7 +204,7 @@ class Detain:
     which: int
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         key = _one_of(pods_in(cluster.store), self.which)
         if key is not None:
             _set_finalizers(cluster.store, key, ["example.com/detained"])
@@ -221,7 +220,7 @@ class JoinGroup:
     going: bool  # until one of them is being deleted
     node: str
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         async for pods in _looks(cluster.store, self.seconds):
             marked = [victim for victim in pods if shown_mark(victim) and group_of(victim)]
             if self.going:
@@ -242,7 +241,7 @@ class DeletePreemptor:
     seconds: float  # how long to wait for that
     going: bool
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         async for pods in _looks(cluster.store, self.seconds):
             marked = [victim for victim in pods if shown_mark(victim)]
             if self.going:
@@ -261,7 +260,7 @@ class ShrinkBudget:
     wait: float
     seconds: float
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         async for pods in _looks(cluster.store, self.wait):
             if any(map(shown_mark, pods)):
                 break
@@ -278,7 +277,7 @@ class DeleteGroup:
     name: str
     kind: str = "PodGroup"
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         cluster.delete(self.kind, "default", self.name)
 
 
@@ -289,7 +288,7 @@ class DeleteGroup:
 class Disconnect:
     fault: WatchFault
 
-    async def happen(self, cluster: MiniCluster) -> None:
+    async def happen(self, cluster: FaultyCluster) -> None:
         cluster.disconnect(self.fault)
 
 

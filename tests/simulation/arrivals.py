@@ -8,15 +8,15 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import everything
-from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.store import Store
+from tests.minicluster.faulty_cluster import FaultyCluster, everything
+
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
+from reprieve_minicluster.kinds import BY_RESOURCE
+from reprieve_minicluster.store import Store
+from reprieve_minicluster.virtual_time import EPOCH, clock, run
 from tests.simulation.objects import ZONE, alone, deployment, job, node, pod, pod_spec, spread
 
 PODS = 10_000
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 async def fill(pods: int) -> tuple[int, str]:
-    cluster = MiniCluster(clock, everything(seed=1, rate=0.001, until=EPOCH + WAVES))
+    cluster = FaultyCluster(clock, everything(seed=1, rate=0.001, until=EPOCH + WAVES))
     cluster.start()
     decisions: list[Decision] = []
     cluster.apply(node(f"n{i:04}", f"z{i % 3}", cpu=8) for i in range(pods // PODS_PER_NODE))

@@ -10,12 +10,11 @@ from functools import partial
 from random import Random
 
 from reprieve.cluster.certificates import CertificateSubject
-from reprieve.cluster.mini.auth.authentication import UserInfo
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError, conflict
-from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.api_status import refusal
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest
+from reprieve_minicluster.auth.authentication import UserInfo
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError, conflict
+from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, refusal
 from tests.contract.relay import Pump, Relay
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from tests.minicluster.faulty_cluster import FaultPlan, FaultyCluster, WatchFault, everything
+
 from reprieve.model.json import Json
 from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
-from reprieve.runtime.virtual_time import EPOCH
 from reprieve.scheduler.demand_key import by_itself
-from reprieve.scheduler.gang_strategy import ALL_MEMBERS, POD_BY_POD
+from reprieve.scheduler.demands.gang_strategy import ALL_MEMBERS, POD_BY_POD
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from reprieve_minicluster.virtual_time import EPOCH
 from tests.reference.policies import UPSTREAM
 from tests.simulation.acts import (
     Act,
@@ -80,7 +80,7 @@ def _disturbing_least(seed: int, settings: Settings) -> Settings:
     return replace(settings, policies={SCHEDULER_NAME: policy})
 
 
-def connection_of(seed: int, cluster: MiniCluster) -> UnreliableConnection:
+def connection_of(seed: int, cluster: FaultyCluster) -> UnreliableConnection:
     return UnreliableConnection(cluster, seed, EPOCH + TROUBLED_SECONDS)
 
 

@@ -4,15 +4,16 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from reprieve.cluster.mini.cluster import MiniCluster, sight_of
-from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.events import Event, Synced
+from reprieve.model.moment import on_one_clock
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
+from reprieve_minicluster.cluster import MiniCluster, sight_of
+from reprieve_minicluster.kinds import BY_RESOURCE
+from reprieve_minicluster.store import EventType, WatchEvent
+from reprieve_minicluster.virtual_time import run
 from tests.simulation.acts import Act, RestartServer, SetClock
 from tests.simulation.crowd import connection_of, crowd, settings_of
 from tests.simulation.drowsy_solver import DrowsySolver
@@ -135,8 +136,8 @@ class CrowdedPlay(Play):
         self._whole.check_rest(self._connection.refused)
         self._watched.check_no_pod_is_forgotten(pods_in(self._cluster.store))
         fresh = Scheduler(_improving_at_once(self._settings))
-        fresh.observe([*_all_there_is(self._cluster), Synced()], self._clock())
-        while (decided := fresh.decide(self._clock())) is not None:
+        fresh.observe([*_all_there_is(self._cluster), Synced()], on_one_clock(self._clock()))
+        while (decided := fresh.decide(on_one_clock(self._clock()))) is not None:
             decision = decided.decision
             victims = decision.preemption.victims if decision.preemption is not None else ()
             hold(

@@ -7,12 +7,12 @@ from random import Random
 
 import msgspec
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.events import Improvement
 from reprieve.model.groups import group_key
 from reprieve.preemption.least_disturbance.solver_task import solved
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.store import Key
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reprieve.cluster.mini.scheduler_calls import key_of_target
-from reprieve.cluster.mini.store import Store, parsed
 from reprieve.model.effects import Target
-from reprieve.scheduler.decision import Decision, Outcome
-from reprieve.scheduler.handover import MARK
+from reprieve.scheduler.plans.handover import MARK
+from reprieve.scheduler.reporting.decision import Decision, Outcome
+from reprieve_minicluster.store import Store, parsed
+from reprieve_minicluster.store.scheduler_calls import key_of_target
 from tests.simulation.invariants import hold
 
 

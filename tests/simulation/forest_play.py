@@ -1,8 +1,8 @@
 """Plays a crowded cluster with trees of groups: no tree is left in part."""
 
-from reprieve.runtime.virtual_time import run
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.settings import Settings
+from reprieve_minicluster.virtual_time import run
 from tests.simulation.crowded_play import CrowdedPlay, Tally
 from tests.simulation.forest import forest, forest_settings_of
 from tests.simulation.invariants import Tell

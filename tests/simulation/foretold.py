@@ -10,27 +10,22 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from reprieve.assembly.mini_cluster import cluster_in_process, submit
 from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.kinds import BY_RESOURCE, KINDS
-from reprieve.cluster.mini.store import Part, parsed
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.config import default_configuration
+from reprieve.inquiry.asked_demands import WhatIfQuestion
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.decoded_cluster import decoded
-from reprieve.inquiry.whatif import (
-    Manifest,
-    ObjectName,
-    Resize,
-    WhatIfOutcome,
-    WhatIfQuestion,
-    WhatIfReport,
-    whatif,
-)
+from reprieve.inquiry.manifests import Manifest
+from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.resizes import Resize
+from reprieve.inquiry.whatif import WhatIfOutcome, WhatIfReport, whatif
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
+from reprieve_minicluster.assembly.mini_cluster import cluster_in_process, submit
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.kinds import BY_RESOURCE, KINDS
+from reprieve_minicluster.store import Key, Part, parsed
+from reprieve_minicluster.virtual_time import clock, run
 
 DEMANDS_PER_CLUSTER = 10
 SETTLED = 90.0  # seconds: grace periods, starts and backoffs are over by then

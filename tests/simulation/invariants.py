@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.mini.kinds import BY_RESOURCE
-from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.stored_objects import Stored
-from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
+from reprieve.model.moment import Moment
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
-from reprieve.model.snapshot_builder import build
+from reprieve.model.snapshot import build
 from reprieve.placement.place import Placement, place, pod_demand
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decided
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.queue.queue import Standing
+from reprieve.scheduler.reporting.decision import Decided
 from reprieve.scheduler.settings import SCHEDULER_NAME
+from reprieve_minicluster.kinds import BY_RESOURCE
+from reprieve_minicluster.store import EventType, Store, Stored, WatchEvent
 from tests.reference.plain.ports import host_ports_of
 from tests.reference.plain.requests import Amounts, plus, read, requests, whole_units
 from tests.simulation.objects import OTHERS
@@ -146,7 +145,7 @@ class AuditedScheduler(Scheduler):
         self._unended: Counter[Effect] = Counter()
         self._shown: dict[tuple[str, str], Pod | None] = {}  # None: it cannot be read
 
-    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+    def observe(self, events: Iterable[Event], now: Moment) -> list[Effect]:
         events = list(events)
         effects = super().observe(events, now)
         for event in events:
@@ -170,7 +169,7 @@ class AuditedScheduler(Scheduler):
                 self._unended[effect] -= 1
                 hold(self._unended[effect] >= 0, f"{effect} ended, and was not under way")
 
-    def decide(self, now: float) -> Decided | None:
+    def decide(self, now: Moment) -> Decided | None:
         decided = super().decide(now)
         check_failures(self)
         if decided is not None:

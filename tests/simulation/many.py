@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("last", type=int)
     asked = parser.parse_args()
     contained = _Contained()
-    logging.getLogger("reprieve.supervision.mishaps").addHandler(contained)
+    logging.getLogger("reprieve.supervision.supervisor").addHandler(contained)
     # A play leaves little behind, and modules are no garbage: looking for cycles less often saves a tenth.
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

@@ -12,12 +12,12 @@ from reprieve.config import parse_configuration
 from reprieve.preemption.criteria import DISTURBANCE, WORKLOADS_ENDED
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import Settings
-from reprieve.study.cell import fits_at_all
-from reprieve.study.generator import GeneratorOptions, generated
-from reprieve.study.job import GPU
-from reprieve.study.measures import Measures, amount_of
-from reprieve.study.node_pools import pool
-from reprieve.study.simulation import EPOCH, Simulation
+from reprieve_study.cell import fits_at_all
+from reprieve_study.generator import GeneratorOptions, generated
+from reprieve_study.job import GPU
+from reprieve_study.measures import Measures, amount_of
+from reprieve_study.node_pools import pool
+from reprieve_study.simulation import EPOCH, Simulation
 
 OPTIONS = GeneratorOptions(days=0.02, nodes=2, load=1.5, mean_hours=0.1)
 

@@ -11,8 +11,8 @@ from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.port import ClusterPort
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.chaos import BadRelay, Chaos, Fate, MoodyFront
 from tests.simulation.crowded_play import CrowdedPlay, Tally
 from tests.simulation.invariants import Tell, hold

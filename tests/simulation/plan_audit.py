@@ -11,10 +11,9 @@ from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Event, Failed, Seen
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
-from reprieve.scheduler.decision import Decision
 from reprieve.scheduler.demand_key import DemandKind
-from reprieve.scheduler.handover import Stage
-from reprieve.scheduler.plan_records import (
+from reprieve.scheduler.plans.handover import Stage
+from reprieve.scheduler.plans.plan_records import (
     GrowthEnded,
     PlanEnded,
     PlanOpened,
@@ -23,6 +22,7 @@ from reprieve.scheduler.plan_records import (
     StageReached,
     VictimsJudged,
 )
+from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import hold
 

@@ -4,13 +4,14 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
+from tests.minicluster.faulty_cluster import FaultyCluster
+
 from reprieve.cluster.port import ClusterPort
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.acts import Act, Restart, RestartServer, SetClock
 from tests.simulation.invariants import (
     AuditedScheduler,
@@ -61,7 +62,7 @@ class Play:
     def __init__(self, scenario: Scenario, tell: Tell) -> None:
         self._scenario = scenario
         self._tell = tell
-        self._cluster = MiniCluster(clock, scenario.faults)
+        self._cluster = FaultyCluster(clock, scenario.faults)
         self._port: ClusterPort = self._cluster
         self._offset = 0.0
         self._auditor = Auditor(self._cluster.store, self._say)

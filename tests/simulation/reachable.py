@@ -28,17 +28,22 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from tests.unit.scheduler.crowds import a_group, a_member
+from tests.unit.scheduler.making import a_key, a_node, a_pod
+from tests.unit.scheduler.serving import Served, served
 
-from reprieve.model.changes import Change
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.events import Done, Event, Failed, Unknown
+from reprieve.model.events import Change, Done, Event, Failed, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.placement.rejection_codes import Reason
-from reprieve.scheduler.decision import Finding, Victim
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.handover import (
+from reprieve.scheduler.ledger.assumed import Assumed
+from reprieve.scheduler.ledger.nominations import Nomination
+from reprieve.scheduler.ledger.open_marks import OpenMark
+from reprieve.scheduler.ledger.unit_evictions import UnitPod
+from reprieve.scheduler.plans.handover import (
     _OPEN,
     MARK,
     Handover,
@@ -48,19 +53,13 @@ from reprieve.scheduler.handover import (
     shown_mark,
     shows_called_off,
 )
-from reprieve.scheduler.handover import Stage as Step
-from reprieve.scheduler.ledger.assumed import Assumed
-from reprieve.scheduler.ledger.nominations import Nomination
-from reprieve.scheduler.ledger.open_marks import OpenMark
-from reprieve.scheduler.ledger.unit_evictions import UnitPod
-from reprieve.scheduler.plan_records import Preemptor, StageReached, VictimsJudged
-from reprieve.scheduler.queue import Standing
+from reprieve.scheduler.plans.handover import Stage as Step
+from reprieve.scheduler.plans.plan_records import Preemptor, StageReached, VictimsJudged
+from reprieve.scheduler.queue.queue import Standing
+from reprieve.scheduler.reporting.decision import Finding, Victim
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold
-from tests.unit.scheduler.crowds import a_group, a_member
-from tests.unit.scheduler.making import a_key, a_node, a_pod
-from tests.unit.scheduler.serving import Served, served
 
 NEW, HIGH, LATE, NEXT, GROUP = "new", "high", "late", "next", "g"
 KEYS = tuple(map(a_key, (NEW, HIGH)))
@@ -106,7 +105,7 @@ class Scene:
 
     @property
     def is_due(self) -> bool:
-        at = self.cluster.stage.scheduler.next_time()
+        at = self.cluster.stage.scheduler.next_time().on_one_clock
         return at is not None and at - self.cluster.stage.now <= _SOON
 
     @property
@@ -208,7 +207,9 @@ def followed(scene: Scene, way: Way) -> Scene:
         case "terminated":
             cluster.deleted(whom)
         case "time":
-            cluster.stage.now = max(cluster.stage.now, cluster.stage.scheduler.next_time() or 0.0)
+            cluster.stage.now = max(
+                cluster.stage.now, cluster.stage.scheduler.next_time().on_one_clock or 0.0
+            )
             cluster.stage.happens()
         case "higher":
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))

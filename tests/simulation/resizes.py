@@ -10,17 +10,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
 
-from reprieve.cluster.mini.stored_objects import Stored
-from reprieve.cluster.mini.watch_cache import EventType, WatchEvent
+from reprieve.model.conditions import resize_preemption_opponents
 from reprieve.model.effects import Target
 from reprieve.model.footprint import footprint
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
-from reprieve.model.resizing import resize_preemption_opponents
 from reprieve.model.resources import CPU, Problems
 from reprieve.preemption.resize import Accounting, DeferredResizes
-from reprieve.runtime.virtual_time import clock, run
-from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
+from reprieve_minicluster.store import EventType, Stored, WatchEvent
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.acts import Act, ForbidResizes, Resize
 from tests.simulation.crowd import crowd, settings_of
 from tests.simulation.crowded_play import CrowdedPlay

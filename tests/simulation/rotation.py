@@ -9,9 +9,9 @@ from random import Random
 
 from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, server_certificate
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.mini.auth.authentication import MASTERS, TokenIssuer
-from reprieve.cluster.mini.auth.authentication import UserInfo as Person
-from reprieve.cluster.mini.rest.http_server import HttpServer, ListenAddress
+from reprieve_minicluster.auth.authentication import MASTERS, TokenIssuer
+from reprieve_minicluster.auth.authentication import UserInfo as Person
+from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
 from tests.contract.relay import Relay
 from tests.simulation.chaos import SECRET, Chaos, MoodyFront, now
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from reprieve.cluster.mini.faults import FaultPlan, WatchFault, everything
+from tests.minicluster.faulty_cluster import FaultPlan, WatchFault, everything
+
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import EPOCH
+from reprieve_minicluster.virtual_time import EPOCH
 from tests.simulation.acts import (
     Act,
     Apply,

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan
-from reprieve.cluster.mini.kinds import BY_NAME
+from tests.minicluster.faulty_cluster import NO_FAULTS, FaultPlan, FaultyCluster
+
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.virtual_time import clock, run
 
 Story = Callable[[MiniCluster], Awaitable[None]]
 
@@ -20,7 +21,7 @@ def lived(story: Story, faults: FaultPlan = NO_FAULTS) -> MiniCluster:
     """A cluster after a story was told in it."""
 
     async def main() -> MiniCluster:
-        cluster = MiniCluster(clock, faults)
+        cluster = FaultyCluster(clock, faults)
         cluster.start()
         async with Loop(Scheduler(), cluster, clock).running():
             await story(cluster)

@@ -7,21 +7,21 @@ from functools import partial
 
 import msgspec
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import BY_NAME
 from reprieve.model.events import Gone, Seen
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PodDisruptionBudget, PodGroup
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision
+from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.settings import Settings
-from reprieve.study.agenda import Act, Agenda
-from reprieve.study.job import Job
-from reprieve.study.job_controller import JobController, JobListener
-from reprieve.study.light_cluster import REACTION_SECONDS
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.virtual_time import EPOCH, clock, run
+from reprieve_study.agenda import Act, Agenda
+from reprieve_study.job import Job
+from reprieve_study.job_controller import JobController, JobListener
+from reprieve_study.light_cluster import REACTION_SECONDS
 
 BETA = "scheduling.k8s.io/v1beta1"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.json import Json
+from reprieve_minicluster.cluster import MiniCluster
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import node, pod, pod_spec
 from tests.simulation.small import MINUTE, lived, phases, warnings

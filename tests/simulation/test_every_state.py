@@ -5,12 +5,12 @@ What must hold is said in ``reachable``.
 
 import pytest
 from hypothesis import settings
+from tests.unit.scheduler.making import a_key
 
 from reprieve.model.effects import Evict, Nominate, SetCondition
-from reprieve.scheduler.handover import MARK
+from reprieve.scheduler.plans.handover import MARK
 from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.reachable import beginning, check, check_rest, explore, followed, fork, ways
-from tests.unit.scheduler.making import a_key
 
 
 @pytest.mark.parametrize(("victims", "states"), [(1, 240), (2, 1200), (3, 4500)])

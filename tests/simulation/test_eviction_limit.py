@@ -10,21 +10,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pytest
+from tests.minicluster.faulty_cluster import NO_FAULTS, FaultPlan, FaultyCluster, everything
 
 from reprieve.assembly.eviction_history import with_history
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import NO_FAULTS, FaultPlan, everything
 from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Event, Failed
 from reprieve.model.json import Json
+from reprieve.model.moment import Moment
 from reprieve.preemption.eviction_limit import EvictionLimit
 from reprieve.preemption.policy import RULES
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import EPOCH, clock, run
 from tests.simulation.objects import RUN_SECONDS, deployment, node, pod, pod_spec
 
 LIMIT = EvictionLimit(3, 120.0, 50)
@@ -48,7 +49,7 @@ class Audited(Scheduler):
         super().__init__(SETTINGS)
         self._sent = sent
 
-    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+    def observe(self, events: Iterable[Event], now: Moment) -> list[Effect]:
         events = list(events)
         for event in events:
             if isinstance(event, Failed) and isinstance(event.effect, Evict) and not event.missing:
@@ -56,7 +57,7 @@ class Audited(Scheduler):
         effects = super().observe(events, now)
         for effect in effects:
             if isinstance(effect, Evict) and effect.target not in self._sent:
-                self._audit(effect.target, now)
+                self._audit(effect.target, now.wall)
         return effects
 
     def _audit(self, pod: Target, now: float) -> None:
@@ -91,7 +92,7 @@ def played(seed: int, runs: int, faults: FaultPlan = NO_FAULTS) -> tuple[int, in
     rng, sent = random.Random(seed), dict[Target, Sent]()
 
     async def main() -> int:
-        cluster = MiniCluster(clock, faults)
+        cluster = FaultyCluster(clock, faults)
         cluster.start()
         long = pod_spec("1", priority=0, terminationGracePeriodSeconds=rng.choice((0, 2)))
         apps = (deployment(f"app-{i}", 4, long, {"app": f"app-{i}"}) for i in range(3))

@@ -17,22 +17,23 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.minicluster.rest.api_client import config_map, deployment, node, pod
 
-from reprieve.assembly.mini_cluster import submit
 from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
-from reprieve.cluster.apiserver.features import ALL_FEATURES
-from reprieve.cluster.mini.bootstrap import standard_objects
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rest.api_server import ApiServer
-from reprieve.cluster.mini.rest.http_messages import Answer, ApiRequest, Batched, Stream
-from reprieve.cluster.mini.stored_objects import Key
+from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.config import parse_configuration
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.assembly.mini_cluster import submit
+from reprieve_minicluster.bootstrap import standard_objects
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, Batched, Stream
+from reprieve_minicluster.store import Key
+from reprieve_minicluster.virtual_time import clock, run
 from tests.properties.requests import request, spoilt
 from tests.properties.test_requests import check
 from tests.simulation.test_poison import (
@@ -46,7 +47,6 @@ from tests.simulation.test_poison import (
     collection,
     put,
 )
-from tests.unit.cluster.mini.rest.api_client import config_map, deployment, node, pod
 
 WORLDS = 5 if settings().derandomize else 500
 EACH = 1000  # requests to one world

@@ -1,15 +1,15 @@
 """A simulation is worth what it finds: each invariant can be broken, and is found to be."""
 
 import pytest
+from tests.unit.scheduler.making import a_key, a_node, a_pod
 
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.store import Part, Store
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.events import Done, Seen, Synced
 from reprieve.model.json import Json
+from reprieve.model.moment import on_one_clock
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.store import Key, Part, Store
 from tests.simulation.invariants import AuditedScheduler, Auditor, BrokenInvariantError, waiting_in_vain
 from tests.simulation.objects import node, pod, pod_spec
-from tests.unit.scheduler.making import a_key, a_node, a_pod
 
 
 def audited(*objects: Json) -> Auditor:
@@ -57,23 +57,23 @@ def test_what_may_be() -> None:
 
 def test_an_effect_that_ends_twice() -> None:
     scheduler = AuditedScheduler(audited())
-    scheduler.observe([Seen(a_node("n1")), Seen(a_pod("p")), Synced()], 0.0)
-    decided = scheduler.decide(0.0)
+    scheduler.observe([Seen(a_node("n1")), Seen(a_pod("p")), Synced()], on_one_clock(0.0))
+    decided = scheduler.decide(on_one_clock(0.0))
     assert decided is not None
     (bind,) = decided.effects
     with pytest.raises(BrokenInvariantError, match="promises are left"):
         scheduler.check_rest()
-    scheduler.observe([Done(bind)], 0.0)
+    scheduler.observe([Done(bind)], on_one_clock(0.0))
     with pytest.raises(BrokenInvariantError, match="was not under way"):
-        scheduler.observe([Done(bind)], 0.0)
+        scheduler.observe([Done(bind)], on_one_clock(0.0))
 
 
 def test_a_pod_that_none_remembers() -> None:
     scheduler = AuditedScheduler(audited())
-    scheduler.observe([Seen(a_pod("p")), Synced()], 0.0)
+    scheduler.observe([Seen(a_pod("p")), Synced()], on_one_clock(0.0))
     scheduler._state.queue.remove(a_key("p"))
     with pytest.raises(BrokenInvariantError, match="p is None"):
-        scheduler.observe([], 0.0)
+        scheduler.observe([], on_one_clock(0.0))
 
 
 def test_a_pod_that_waits_although_there_is_room() -> None:

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.store import Key
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import HOST, node, pod, pod_spec
 from tests.simulation.test_meanwhile import SlowCluster

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.store import Part
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.json import Json
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.store import Key, Part
 from tests.simulation.objects import HOST, claim, local_volume, node, pod, pod_spec, storage_class, volumes
 from tests.simulation.small import MINUTE, after, lived, phases, store, warnings
 

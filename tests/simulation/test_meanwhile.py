@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.cluster.port import Answer, ClusterEvent
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import PerformerLimits
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.objects import node, pod, pod_spec
 
 CALL_SECONDS = 0.2

@@ -5,8 +5,8 @@ from hypothesis import settings
 
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import PerformerLimits
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.crowded_play import CrowdedPlay
 from tests.simulation.play import silent
 

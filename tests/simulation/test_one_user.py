@@ -13,24 +13,24 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.minicluster.rest.custom_resource import definition
+from tests.minicluster.scene import node, template
 
-from reprieve.assembly.mini_cluster import change, cluster_in_process, submit
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.controllers import controller_manager
-from reprieve.cluster.mini.controllers.controller_cache import ControllerCache, HasMetadata
-from reprieve.cluster.mini.controllers.controller_manager import DEFAULT_DELAYS, Controller, Delays
-from reprieve.cluster.mini.crd_controller import CLEANUP_FINALIZER
-from reprieve.cluster.mini.custom_kinds import DEFINITIONS
-from reprieve.cluster.mini.garbage_collector import FOREGROUND, ORPHAN
-from reprieve.cluster.mini.kubelet.kubelets import Task
-from reprieve.cluster.mini.object_guard import ObjectWork
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import clock, run
-from reprieve.supervision.guard import Guard
-from tests.unit.cluster.mini.rest.custom_resource import definition
-from tests.unit.cluster.mini.scene import node, template
+from reprieve_minicluster.assembly.mini_cluster import change, cluster_in_process, submit
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.control.object_guard import Guard, ObjectWork
+from reprieve_minicluster.controllers import controller_manager
+from reprieve_minicluster.controllers.controller_cache import ControllerCache
+from reprieve_minicluster.controllers.controller_manager import DEFAULT_DELAYS, Controller, Delays
+from reprieve_minicluster.controllers.garbage_collector import FOREGROUND, ORPHAN
+from reprieve_minicluster.controllers.objects import Thing
+from reprieve_minicluster.kinds import CLEANUP_FINALIZER
+from reprieve_minicluster.kinds.custom import DEFINITIONS
+from reprieve_minicluster.kubelet.kubelets import Task
+from reprieve_minicluster.store import Key
+from reprieve_minicluster.virtual_time import clock, run
 
 POISON, CANARY = "poison", "canary"
 SETTLED = 3700.0  # seconds until every retry is over, and events are deleted
@@ -276,7 +276,7 @@ class Injection:
         if fails:
             raise RuntimeError("injected")
 
-    def _affected(self, controller: Controller, cache: ControllerCache, thing: HasMetadata) -> Iterable[Key]:
+    def _affected(self, controller: Controller, cache: ControllerCache, thing: Thing) -> Iterable[Key]:
         meta, name = (
             thing.metadata,
             ObjectWork("affected", Key("", thing.metadata.namespace, thing.metadata.name)),
@@ -340,8 +340,8 @@ def test_the_steps_are_those_of_every_component(
         | {task.name.lower() for task in Task},
         "garbage collector": {"observe", "collect", "delete dependents of", "delete", "orphan"},
         "namespace controller": {"observe", "empty", "delete"},
-        "quota controller": {"count the objects of", "count", "update"},
-        "CRD controller": {"reconcile", "delete"},
-        "event recorder": {"record", "delete"},
+        "quota controller": {"observe", "count the objects of", "count", "update"},
+        "CRD controller": {"observe", "reconcile", "delete"},
+        "event recorder": {"observe", "record", "delete"},
     }
     assert healthy[1] == {(component, step) for component, found in steps.items() for step in found}

@@ -7,24 +7,23 @@ from random import Random
 
 import pytest
 
-from reprieve.assembly.mini_cluster import submit
-from reprieve.assembly.observed_scheduler import watched
+from reprieve.assembly.journals import observed_scheduler
 from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
-from reprieve.cluster.apiserver.features import ALL_FEATURES
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.errors import ApiError
+from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
 from reprieve.page.documents import PageHead, picture_json
-from reprieve.page.feed import FedSteps, PictureFeed
-from reprieve.page.journal_fold import fold_entry
-from reprieve.page.live import LivePicture
+from reprieve.page.history import fold_entry
+from reprieve.page.live import FedSteps, LivePicture, PictureFeed
 from reprieve.page.picture import Picture
 from reprieve.page.rows import PodState
-from reprieve.runtime.journal import Journal, entries
+from reprieve.runtime.journal import Journal, read_entries
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.assembly.mini_cluster import submit
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.objects import node, pod_spec
 
 SEEDS = 5
@@ -44,8 +43,8 @@ class Story:
         self._made = 0
 
     async def live(self, journal: Journal) -> None:
-        machine = watched(
-            Scheduler(settings_of(default_configuration(), EVERYTHING)), clock, None, journal, [self.feed]
+        machine = observed_scheduler(
+            Scheduler(settings_of(default_configuration(), EVERYTHING)), None, journal, [self.feed]
         )
         self.feed.begin()
         submit(self.cluster, [{"apiVersion": "v1", **node(f"n-{i}", f"z{i % 2}")} for i in range(4)])
@@ -180,7 +179,7 @@ def test_the_page_shows_what_the_api_says_live_and_from_the_journal(seed: int, t
         run(story.live(journal))
     run(story.refresh())
     offline = Picture()
-    for entry in entries(tmp_path):
+    for entry in read_entries(tmp_path):
         fold_entry(offline, entry)
     head = PageHead("c", "up")
     assert by_name(picture_json(head, offline)) == by_name(picture_json(head, story.picture))

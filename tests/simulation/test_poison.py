@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
-from reprieve.cluster.apiserver.features import ALL_FEATURES
-from reprieve.cluster.mini.auth.authentication import ADMIN
-from reprieve.cluster.mini.bootstrap import standard_objects
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.rest.http_messages import ApiRequest, ApiResponse
-from reprieve.cluster.mini.rest.http_server import serve
-from reprieve.cluster.mini.sqlite_backend import SqliteBackend
+from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
+from reprieve_minicluster.auth.authentication import ADMIN
+from reprieve_minicluster.bootstrap import standard_objects
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.rest.http_messages import ApiRequest, ApiResponse
+from reprieve_minicluster.rest.http_server import serve
+from reprieve_minicluster.store import SqliteBackend
+from reprieve_minicluster.virtual_time import clock, run
 
 EXAMPLES = 25 if settings().derandomize else 500
 PATIENCE = 30.0  # seconds until a pod that fits runs

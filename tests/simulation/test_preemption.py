@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterable
 
 import pytest
+from tests.minicluster.faulty_cluster import CallFault, FaultPlan
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import CallFault, FaultPlan
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import EPOCH
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import EPOCH
 from tests.simulation.crowd import a_group
 from tests.simulation.objects import deployment, node, pod, pod_spec
 from tests.simulation.small import lived

@@ -13,16 +13,17 @@ import pytest
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.json import Json
+from reprieve.model.moment import Due, Moment
 from reprieve.runtime.journal import Journal, Journaled
-from reprieve.runtime.journal_replay import Replayed, replay
+from reprieve.runtime.journal_replay import Replayed, replay_runs
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decided
-from reprieve.scheduler.plan_records import PlanRecord
+from reprieve.scheduler.plans.plan_records import PlanRecord
+from reprieve.scheduler.reporting.decision import Decided
 from reprieve.scheduler.set_aside import SchedulerFailure
 from reprieve.scheduler.settings import Settings
+from reprieve_minicluster.virtual_time import run
 from tests.simulation.crowd import settings_of
 from tests.simulation.crowded_play import CrowdedPlay
 from tests.simulation.invariants import hold
@@ -43,12 +44,12 @@ class Noting:
         self._machine = machine
         self._wanted = wanted
 
-    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+    def observe(self, events: Iterable[Event], now: Moment) -> list[Effect]:
         effects = self._machine.observe(events, now)
         self._wanted.append(tuple(effects))
         return effects
 
-    def decide(self, now: float) -> Decided | None:
+    def decide(self, now: Moment) -> Decided | None:
         decided = self._machine.decide(now)
         self._wanted.append(decided.effects if decided is not None else ())
         return decided
@@ -59,7 +60,7 @@ class Noting:
     def failures(self) -> tuple[SchedulerFailure, ...]:
         return self._machine.failures()
 
-    def next_time(self) -> float | None:
+    def next_time(self) -> Due:
         return self._machine.next_time()
 
     def improving(self) -> frozenset[str]:
@@ -77,7 +78,7 @@ class Journaling(Play):
         self.journals.append(Journal(self.directory, {}, _fail))
         machine = Noting(Journaled(scheduler, self.journals[-1]), self.wanted)
         solver = self.solver if isinstance(self, CrowdedPlay) else None
-        return Loop(machine, self._cluster, clock, self._decided, solver=solver)
+        return Loop(machine, self._cluster, self._clock, self._decided, solver=solver)
 
     def written_to(self, directory: Path) -> Self:
         self.directory, self.journals, self.wanted = directory, [], []
@@ -108,7 +109,7 @@ def scheduler(settings: Settings, wanted: Wanted | None = None) -> Callable[[Jso
 
 
 def repeated(directory: Path, machine_of: Callable[[Json], Machine]) -> list[Replayed]:
-    return [run for run in replay(directory, machine_of) if isinstance(run, Replayed)]
+    return [run for run in replay_runs(directory, machine_of) if isinstance(run, Replayed)]
 
 
 def check_repetition(play: Journaling, settings: Settings) -> int:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from reprieve.runtime.virtual_time import run
-from reprieve.scheduler.decision import Outcome
+from reprieve.scheduler.reporting.decision import Outcome
+from reprieve_minicluster.virtual_time import run
 from tests.simulation.play import silent
 from tests.simulation.resizes import End, ResizingPlay, play_resizes, resizing_settings
 from tests.simulation.test_replay import Journaling, check_repetition

@@ -10,10 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import ObservedScheduler
 from reprieve.runtime.telemetry import ABANDONED, FAILED, PREEMPTORS, Telemetry
-from reprieve.runtime.virtual_time import clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.handover import Stage
-from reprieve.scheduler.plan_records import (
+from reprieve.scheduler.plans.handover import Stage
+from reprieve.scheduler.plans.plan_records import (
     EndReason,
     GrowthEnded,
     PlanEnded,
@@ -22,6 +21,7 @@ from reprieve.scheduler.plan_records import (
     StageReached,
     VictimsJudged,
 )
+from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.crowded_play import CrowdedPlay
 from tests.simulation.play import silent
 from tests.simulation.resizes import ResizingPlay

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from reprieve.cluster.mini.cluster import MiniCluster
 from reprieve.model.json import Json
 from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.runtime.loop import Loop
-from reprieve.runtime.virtual_time import EPOCH, clock, run
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decision, Outcome
+from reprieve.scheduler.plans.toleration_rules import IGNORED
+from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from reprieve.scheduler.toleration_rules import IGNORED
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import EPOCH, clock, run
 from tests.simulation.objects import node, pod, pod_spec
 from tests.simulation.patience import PatientScheduler
 from tests.simulation.small import Story

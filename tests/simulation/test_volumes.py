@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from tests.minicluster.faulty_cluster import everything
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import everything
 from reprieve.model.json import Json
-from reprieve.runtime.virtual_time import EPOCH
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.virtual_time import EPOCH
 from tests.simulation.objects import (
     DRIVER,
     claim,

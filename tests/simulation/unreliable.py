@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import AsyncIterator
 from random import Random
 
-from reprieve.cluster.mini.cluster import MiniCluster
-from reprieve.cluster.mini.faults import WatchFault
-from reprieve.cluster.mini.scheduler_calls import key_of_target
-from reprieve.cluster.mini.stored_objects import Stored
+from tests.minicluster.faulty_cluster import FaultyCluster, WatchFault
+
 from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Effect, Evict, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced
-from reprieve.runtime.virtual_time import clock
+from reprieve_minicluster.store import Stored
+from reprieve_minicluster.store.scheduler_calls import key_of_target
+from reprieve_minicluster.virtual_time import clock
 
 _REMEMBERED = 40  # sights; older news do not come again
 
@@ -41,7 +41,7 @@ class Protected:
 class UnreliableConnection:
     """How good it is, is drawn from a seed. Until a moment news may be old ones."""
 
-    def __init__(self, cluster: MiniCluster, seed: int, until: float) -> None:
+    def __init__(self, cluster: FaultyCluster, seed: int, until: float) -> None:
         self._cluster = cluster
         self._rng = Random(f"connection {seed}")
         self._rate = self._rng.choice((0.0, 0.02, 0.1))  # how often a sight is followed by an old one

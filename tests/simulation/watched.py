@@ -7,16 +7,17 @@ from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.groups import key_of as group_name
+from reprieve.model.moment import Moment
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.preemption.policy import BudgetCounting
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.decision import Decided, Decision, Outcome
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
 from reprieve.scheduler.demands.group_priority import priority_of_group
-from reprieve.scheduler.handover import Handover, Stage, shown_mark
-from reprieve.scheduler.pod_rows import PodKey
+from reprieve.scheduler.mirror.pod_rows import PodKey
+from reprieve.scheduler.plans.handover import Handover, Stage, shown_mark
+from reprieve.scheduler.reporting.decision import Decided, Decision, Outcome
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
 from tests.reference.plain.toleration import may_be_taken_from
@@ -41,7 +42,7 @@ class WatchedScheduler(Scheduler):
         self._unended: Counter[Effect] = Counter()
         self._evicting: set[str] = set()  # plans that were, after the last step
 
-    def observe(self, events: Iterable[Event], now: float) -> list[Effect]:
+    def observe(self, events: Iterable[Event], now: Moment) -> list[Effect]:
         events = list(events)
         effects = super().observe(events, now)
         check_failures(self)
@@ -51,7 +52,7 @@ class WatchedScheduler(Scheduler):
         self.plan_audit.look(self._state, events, effects, self.records())
         return effects
 
-    def decide(self, now: float) -> Decided | None:
+    def decide(self, now: Moment) -> Decided | None:
         reserved, in_flight = self._reserved(), self._state.charged_victims()
         decided = super().decide(now)
         check_failures(self)

@@ -3,14 +3,13 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.store import Store, parsed
-from reprieve.cluster.mini.stored_objects import Key
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.json import Json
 from reprieve.model.objects import Pod, runs
 from reprieve.model.pods import is_static
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.store import Key, Store, parsed
 from tests.simulation.invariants import hold, pods_in
 
 GROUPS = BY_NAME["PodGroup"].resource

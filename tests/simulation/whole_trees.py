@@ -3,11 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from reprieve.cluster.api.codec import Decoded, decode
-from reprieve.cluster.mini.kinds import BY_NAME
-from reprieve.cluster.mini.store import Store
-from reprieve.cluster.mini.watch_cache import EventType
 from reprieve.model.groups import Group, GroupKey, Groups, group_key, groups_table, key_of
 from reprieve.model.objects import Pod, PodGroup, runs
+from reprieve_minicluster.kinds import BY_NAME
+from reprieve_minicluster.store import EventType, Store
 from tests.simulation.invariants import hold, pods_in
 
 KINDS = (BY_NAME["PodGroup"].resource, BY_NAME["CompositePodGroup"].resource)

@@ -1,0 +1,229 @@
+"""Admission before storage: every object that a client sends or a controller creates passes here.
+
+Admission itself is in `cluster.apiserver`; this module gives it the store and turns refusals into API errors.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reprieve.cluster.admission.admission import (
+    AdmissionAnswer,
+    AdmissionRefusal,
+    AdmissionRequest,
+    Features,
+    Operation,
+    RefusalReason,
+    admit,
+)
+from reprieve.cluster.admission.admission_plugins import Lookup, namespace_lifecycle
+from reprieve.cluster.admission.cel_rules import check_rules
+from reprieve.cluster.admission.cel_values import CostBudget, CostError
+from reprieve.cluster.admission.field_errors import At, ErrorType, FieldError
+from reprieve.cluster.admission.quotas import (
+    UsageChange,
+    applies,
+    charged,
+    is_charged,
+)
+from reprieve.cluster.admission.structural_schemas import SchemaCheck, pruned
+from reprieve.cluster.admission.validation.metadata import (
+    check_metadata,
+    check_metadata_change,
+    check_new_metadata,
+)
+from reprieve.cluster.api.names import dns_subdomain
+from reprieve.cluster.api.values import part, text_in, without_nulls
+from reprieve.model.json import Json
+from reprieve_minicluster.errors import ApiError, Cause
+from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE, ResourceKind, StatusSubresource, peek
+from reprieve_minicluster.kinds.conversion import to_storage_version
+from reprieve_minicluster.store import Key, Part, Store, Stored, parsed
+from reprieve_minicluster.store.metadata import named, uid_at
+
+SCHEMA_STEPS = 1_000_000  # for one request
+
+
+def admit_custom(
+    request: AdmissionRequest, kind: ResourceKind, schema: Json, lookup: Lookup
+) -> AdmissionAnswer:
+    check = SchemaCheck(CostBudget(SCHEMA_STEPS, "validation by the schema"))
+    try:
+        return _admitted_custom(request, kind, schema, lookup, check)
+    except CostError as error:
+        return (FieldError("", ErrorType.FORBIDDEN, None, str(error)),)
+
+
+def _admitted_custom(
+    request: AdmissionRequest, kind: ResourceKind, schema: Json, lookup: Lookup, check: SchemaCheck
+) -> AdmissionAnswer:
+    old = request.old or {}
+    body, _ = pruned(_started(request, kind, old), schema)
+    body = check.defaulted(body, schema)
+    if request.creates and kind.namespaced:
+        refusal = namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)
+        if refusal is not None:
+            return refusal
+    return tuple(_errors(request, kind, schema, body, check)) or body
+
+
+def _started(request: AdmissionRequest, kind: ResourceKind, old: Json) -> Json:
+    if request.subresource == "status":
+        return _with_status(old, request.new)
+    meta = without_nulls(part(request.new, "metadata"))
+    if kind.namespaced and not meta.get("namespace"):
+        meta["namespace"] = request.namespace or "default"
+    body = {**request.new, "apiVersion": request.api_version, "kind": request.kind, "metadata": meta}
+    return _with_status(body, old) if kind.status is StatusSubresource.APART else body
+
+
+def _with_status(body: Json, other: Json) -> Json:
+    rest = {name: value for name, value in body.items() if name != "status"}
+    return {**rest, "status": other["status"]} if "status" in other else rest
+
+
+def _errors(
+    request: AdmissionRequest, kind: ResourceKind, schema: Json, body: Json, check: SchemaCheck
+) -> list[FieldError]:
+    old = request.old or {}
+    errors = _standing_errors(kind, schema, body, check)
+    thing = At(body)
+    meta = thing["metadata"]
+    if request.creates:
+        check_new_metadata(meta, dns_subdomain)
+    else:
+        known = _standing_errors(kind, schema, old, check) if errors else []
+        errors = [error for error in errors if error not in known]
+        check_metadata_change(meta, part(old, "metadata"))
+    if not errors:
+        # Rules are evaluated only for values of the right type.
+        check_rules(thing, schema, old or None)
+    return [*errors, *thing.errors]
+
+
+def _standing_errors(kind: ResourceKind, schema: Json, body: Json, check: SchemaCheck) -> list[FieldError]:
+    thing = At(body)
+    check_metadata(thing["metadata"], dns_subdomain, kind.namespaced)
+    check.check(thing, schema)
+    return thing.errors
+
+
+# --- every kind -----------------------------------------------------------------------------------
+
+
+class StoreLookup:
+    """The other objects that admission reads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None:
+        found = self._store.find(Key(BY_NAME[kind].resource, namespace, name))
+        return parsed(found) if found is not None else None
+
+    def all(self, kind: str) -> Iterator[Json]:
+        return map(parsed, self._store.list((BY_NAME[kind].resource,)).items)
+
+
+def admitted(store: Store, resource: str, body: Json, features: Features) -> Json:
+    """A new object as the store takes it; an ApiError when admission refuses it."""
+    kind = BY_RESOURCE[resource]
+    api_version = str(body.get("apiVersion") or kind.api_version)
+    group, _, version = api_version.rpartition("/")
+    namespace = str(peek(body, "metadata").get("namespace") or "")
+    request = AdmissionRequest(
+        Operation.CREATE,
+        group,
+        version,
+        kind.kind,
+        body,
+        namespace=namespace,
+        features=features,
+    )
+    return to_storage_version(kind, api_version, admitted_request(store, request, kind))
+
+
+def admitted_request(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:
+    """Admit the object of a request and charge it to quotas; it stays in the API version of the request."""
+    body = _admitted(store, request, kind)
+    if charge(store, request, kind, body) and request.creates:
+        # The charge took the resource version from which the UID of the object was derived.
+        body = _admitted(store, request, kind)
+    return body
+
+
+def _admitted(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:
+    if request.creates:
+        request = replace(request, new=_with_identity(store, request))
+    lookup = StoreLookup(store)
+    if kind.custom is None:
+        answer = admit(replace(request, rules=kind.rules), lookup)
+    else:
+        answer = admit_custom(request, kind, kind.custom.schemas[request.version], lookup)
+    match answer:
+        case dict():
+            return answer
+        case AdmissionRefusal(reason, sentence, cause):
+            status = 404 if reason is RefusalReason.NOT_FOUND else 403
+            named = (Cause(cause, sentence, "metadata.namespace"),) if cause else ()
+            raise ApiError(status, reason.value, sentence, named)
+        case errors:
+            causes = tuple(Cause(error.reason.cause, error.message, error.path) for error in errors)
+            raise _invalid(request, causes)
+
+
+def _with_identity(store: Store, request: AdmissionRequest) -> Json:
+    """The object with the UID and name that the store will give it: some objects refer to themselves."""
+    meta, version = request.new.get("metadata"), store.version + 1
+    if not isinstance(meta, dict):
+        return request.new
+    meta = {**meta, "uid": uid_at(version)}
+    if not meta.get("name") and isinstance(meta.get("generateName"), str) and meta["generateName"]:
+        meta = named(request.kind, meta, version)
+    return {**request.new, "metadata": meta}
+
+
+def _invalid(request: AdmissionRequest, causes: tuple[Cause, ...]) -> ApiError:
+    name = str(request.name or peek(request.new, "metadata").get("name") or "")
+    complaints = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
+    listed = complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]"
+    error = ApiError(422, "Invalid", f'{request.kind} "{name}" is invalid: {listed}', causes)
+    error.name = name
+    return error
+
+
+# --- quotas ---------------------------------------------------------------------------------------
+
+
+QUOTAS = "resourcequotas"
+
+
+def charge(store: Store, request: AdmissionRequest, kind: ResourceKind, body: Json) -> bool:
+    """Charge an object that is about to be stored to its quotas; whether there are any.
+
+    An ApiError 403 if it would exceed one of them.
+    """
+    namespace = text_in(part(body, "metadata"), "namespace")
+    if not kind.namespaced or kind.asked or kind.custom is not None:
+        return False
+    change = UsageChange(kind.resource, body, request.old or {})
+    if not is_charged(change, request.subresource):
+        return False
+    charges: list[tuple[Stored, Json]] = []
+    for stored in store.list((QUOTAS,), namespace).items:
+        quota = parsed(stored)
+        if applies(quota, kind.resource, body):
+            answer = charged(quota, change)
+            if isinstance(answer, str):
+                name = text_in(part(body, "metadata"), "name")
+                raise ApiError(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {answer}')
+            charges.append((stored, answer))
+    for stored, used in charges:
+        write_quota_status(store, stored, {"used": used})
+    return bool(charges)
+
+
+def write_quota_status(store: Store, quota: Stored, fields: Json) -> None:
+    def change(body: Json) -> Json:
+        return {**body, "status": {**part(body, "status"), **fields}}
+
+    store.patch(quota.key, change, Part.STATUS, quota.uid)

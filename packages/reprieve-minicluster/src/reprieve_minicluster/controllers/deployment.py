@@ -1,0 +1,359 @@
+"""Deployment: a ReplicaSet for each template; a rollout scales the new one up and the old ones down.
+
+A pod counts as available as soon as it is ready.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reprieve.model.annotations import parse_int
+from reprieve.model.json import Json
+from reprieve_minicluster.controllers.api_writes import (
+    Create,
+    Delete,
+    RequeueAt,
+    Update,
+    UpdateStatus,
+    Write,
+)
+from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
+from reprieve_minicluster.controllers.objects import (
+    DeploymentFacts,
+    PodFacts,
+    ReplicaSetFacts,
+    ReplicationControllerFacts,
+    Thing,
+    controller_uid,
+    owner_of,
+)
+from reprieve_minicluster.controllers.owners import adoptions, matches, owners_of, scaled, template_hash
+from reprieve_minicluster.kinds import peek, section
+from reprieve_minicluster.store import Key
+from reprieve_minicluster.store.conditions import StatusCondition
+
+DONE = "NewReplicaSetAvailable"
+_TYPE = "Progressing"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Numbers of pods: wanted, present, of the newest template, and ready.
+
+    ``reported``: the reason of the condition so far. ``last``: the time of the last progress. ``deadline``:
+    how many seconds may pass without progress.
+    """
+
+    wanted: int
+    present: int
+    updated: int
+    ready: int
+    reported: str
+    last: float
+    deadline: float
+
+    @property
+    def is_done(self) -> bool:
+        """A complete rollout stays complete, whatever becomes of its pods, until the template changes."""
+        if self.updated != self.present:
+            return False
+        return self.reported == DONE or self.wanted == self.present == self.ready
+
+    @property
+    def ends(self) -> float:
+        return self.last + self.deadline
+
+
+def progressing(progress: Progress, now: float, *, paused: bool) -> StatusCondition:
+    if paused:
+        return StatusCondition(_TYPE, "Unknown", "DeploymentPaused", "Deployment is paused")
+    if progress.is_done:
+        return StatusCondition(
+            _TYPE, "True", DONE, "the ReplicaSet of the newest template has successfully progressed"
+        )
+    if now >= progress.ends:
+        why = f"the ReplicaSet of the newest template has made no progress for {progress.deadline:g} seconds"
+        return StatusCondition(_TYPE, "False", "ProgressDeadlineExceeded", why)
+    return StatusCondition(
+        _TYPE, "True", "ReplicaSetUpdated", "the ReplicaSet of the newest template is progressing"
+    )
+
+
+# --- the controller -------------------------------------------------------------------------------
+
+
+HASH_LABEL = "pod-template-hash"
+REVISION, CAUSE = "deployment.kubernetes.io/revision", "kubernetes.io/change-cause"
+
+
+def affected(cache: ControllerCache, thing: Thing) -> Iterator[Key]:
+    match thing:
+        case DeploymentFacts():
+            yield key_of(thing)
+        case ReplicationControllerFacts():
+            return
+        case ReplicaSetFacts():
+            labels = thing.metadata.labels
+            yield from owners_of(
+                cache, DeploymentFacts, thing, lambda owner: matches(owner.spec.selector, labels)
+            )
+        case PodFacts():
+            replica_set = cache.of(ReplicaSetFacts).by_uid(controller_uid(thing.metadata))
+            if replica_set is not None:
+                yield from affected(cache, replica_set)
+
+
+def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) -> Iterator[Write]:
+    """``speed``: divides the progress deadline."""
+    owner = cache.find(DeploymentFacts, key)
+    if owner is None:
+        return
+    rollout = _rollout(cache, owner)
+    if not owner.is_leaving:
+        yield from _adoptions(cache, owner) or _steps(rollout)
+    progress = _progress(rollout, now, speed)
+    conditions = (_available(rollout), progressing(progress, now, paused=owner.spec.paused))
+    yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), conditions)
+    if not progress.is_done and not owner.spec.paused and now < progress.ends:
+        yield RequeueAt(progress.ends)
+
+
+def _adoptions(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
+    """Adopt and release ReplicaSets first; the rollout counts them once the cache shows it."""
+    sets = cache.of(ReplicaSetFacts)
+    owned, free = sets.owned_by(owner.metadata.uid), sets.free(owner.metadata.namespace)
+    return adoptions(owner.spec.selector, owner_of(owner), owned, free)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetState:
+    """A ReplicaSet and the counts of its pods. ``present`` includes terminating pods.
+
+    ``moved``: the last time that a pod was created or became ready, or the ReplicaSet was created.
+    """
+
+    replica_set: ReplicaSetFacts
+    asked: int
+    present: int
+    active: int
+    ready: int
+    moved: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A deployment in progress: the old ReplicaSets by age, and the new one if it exists."""
+
+    owner: DeploymentFacts
+    hash: str
+    old: Sequence[ReplicaSetState]
+    new: ReplicaSetState | None
+
+    @property
+    def ready(self) -> int:
+        return sum(g.ready for g in self.replica_sets)
+
+    @property
+    def revision(self) -> str:
+        """Of the new ReplicaSet: one more than any before it, also after a rollback."""
+        return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
+
+    @property
+    def replica_sets(self) -> Sequence[ReplicaSetState]:
+        return [*self.old, self.new] if self.new is not None else self.old
+
+
+def _rollout(cache: ControllerCache, owner: DeploymentFacts) -> Rollout:
+    name = template_hash(owner.spec.template)
+    owned = sorted(cache.of(ReplicaSetFacts).owned_by(owner.metadata.uid), key=_age)
+    found = [_state_of(cache, replica_set) for replica_set in owned]
+    current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
+    old = [g for g in found if g not in current]
+    return Rollout(owner, name, old, current[0] if current else None)
+
+
+def _revision(replica_set: ReplicaSetFacts) -> int:
+    return max(0, parse_int(replica_set.metadata.annotations.get(REVISION, ""), 64) or 0)
+
+
+def _age(replica_set: ReplicaSetFacts) -> tuple[float, str]:
+    return replica_set.created, replica_set.metadata.name
+
+
+def _state_of(cache: ControllerCache, replica_set: ReplicaSetFacts) -> ReplicaSetState:
+    pods = [pod for pod in cache.of(PodFacts).owned_by(replica_set.metadata.uid) if not pod.is_over]
+    active = [pod for pod in pods if pod.is_active]
+    ready = sum(pod.is_ready for pod in active)
+    moved = max((_age(replica_set)[0], *(_moved(pod) for pod in active)))
+    return ReplicaSetState(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
+
+
+def _moved(pod: PodFacts) -> float:
+    turned = (
+        c.last_transition_time for c in pod.status.conditions if c.type == "Ready" and c.status == "True"
+    )
+    times = (pod.metadata.creation_timestamp, *turned)
+    return max((time.timestamp() for time in times if time is not None), default=0.0)
+
+
+def _steps(rollout: Rollout) -> Iterator[Write]:
+    target = _new_size(rollout)
+    if rollout.new is None:
+        if not rollout.owner.spec.paused:
+            yield Create(ReplicaSetFacts.resource, _new_replica_set(rollout, target))
+    elif target != rollout.new.asked:
+        yield _scale(rollout.new, target)
+    yield from _revision_annotations(rollout)
+    yield from _scale_down(rollout)
+    yield from _history_cleanup(rollout)
+
+
+def _revision_annotations(rollout: Rollout) -> Iterator[Write]:
+    """Annotate the new ReplicaSet with its revision and change cause, which `kubectl rollout undo` reads."""
+    owner, revision = rollout.owner, rollout.revision
+    if rollout.new is None:
+        return
+    replica_set = rollout.new.replica_set
+    if _revision(replica_set) < int(revision):
+        yield Update.of(replica_set, _annotate(rollout))
+    else:
+        revision = str(_revision(replica_set))
+    if owner.metadata.annotations.get(REVISION) != revision:
+        key, uid = key_of(owner), owner.metadata.uid
+        yield Update(key, uid, lambda body: _set_annotation(body, REVISION, revision), keeps_generation=True)
+
+
+def _annotate(rollout: Rollout) -> Callable[[Json], None]:
+    def change(body: Json) -> None:
+        for name, text in _annotations(rollout).items():
+            _set_annotation(body, name, text)
+
+    return change
+
+
+def _set_annotation(body: Json, name: str, text: str) -> None:
+    section(body["metadata"], "annotations")[name] = text
+
+
+def _annotations(rollout: Rollout) -> dict[str, str]:
+    cause = rollout.owner.metadata.annotations.get(CAUSE)
+    return {REVISION: rollout.revision, **({CAUSE: cause} if cause else {})}
+
+
+def _new_size(rollout: Rollout) -> int:
+    """How many pods the new ReplicaSet may have beside the old ones."""
+    spec = rollout.owner.spec
+    old = sum(g.asked for g in rollout.old)
+    has = rollout.new.asked if rollout.new is not None else 0
+    if spec.strategy.type == "Recreate":
+        return 0 if any(g.present for g in rollout.old) else spec.replicas
+    surge, _ = _limits(rollout.owner)
+    room = max(0, spec.replicas + surge - old - has)
+    return min(spec.replicas, has + room)
+
+
+def _scale_down(rollout: Rollout) -> Iterator[Write]:
+    """Scale down the old ReplicaSets, the oldest first, while enough pods stay available."""
+    spec = rollout.owner.spec
+    if rollout.new is None and spec.strategy.type != "Recreate":
+        return
+    spare = _spare(rollout)
+    for state in rollout.old:
+        taken = min(state.asked, spare)
+        if taken > 0:
+            spare -= taken
+            yield _scale(state, state.asked - taken)
+
+
+def _spare(rollout: Rollout) -> int:
+    """How many pods of the old ReplicaSets are not needed for availability."""
+    spec = rollout.owner.spec
+    asked = sum(g.asked for g in rollout.replica_sets)
+    if spec.strategy.type == "Recreate":
+        return asked
+    _, unavailable = _limits(rollout.owner)
+    not_yet = rollout.new.asked - rollout.new.ready if rollout.new is not None else 0
+    return max(0, asked - (spec.replicas - unavailable) - not_yet)
+
+
+def _limits(owner: DeploymentFacts) -> tuple[int, int]:
+    """maxSurge and maxUnavailable as numbers; (0, 1) if both are 0, which would never progress."""
+    rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
+    surge = scaled(rolling.max_surge, total, round_up=True) or 0
+    unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)
+    return (surge, unavailable) if surge or unavailable else (0, 1)
+
+
+def _history_cleanup(rollout: Rollout) -> Iterator[Write]:
+    empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
+    for state in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
+        meta = state.replica_set.metadata
+        yield Delete(key_of(state.replica_set), meta.uid)
+
+
+def _scale(state: ReplicaSetState, replicas: int) -> Write:
+    def change(body: Json) -> None:
+        section(body, "spec")["replicas"] = replicas
+
+    thing = state.replica_set
+    return Update.of(thing, change)
+
+
+def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
+    owner, label = rollout.owner, {HASH_LABEL: rollout.hash}
+    template, selector = owner.spec.template, owner.spec.selector
+    meta = peek(template, "metadata")
+    labels = {**peek(meta, "labels"), **label}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{owner.metadata.name}-{rollout.hash}",
+            "namespace": owner.metadata.namespace,
+            "labels": labels,
+            "annotations": _annotations(rollout),
+            "ownerReferences": [owner_of(owner).reference()],
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {**selector, "matchLabels": {**peek(selector, "matchLabels"), **label}},
+            "template": {**template, "metadata": {**meta, "labels": labels}},
+        },
+    }
+
+
+def _counts(rollout: Rollout) -> Json:
+    new = rollout.new
+    replicas = sum(g.active for g in rollout.replica_sets)
+    return {
+        "replicas": replicas,
+        "updatedReplicas": new.active if new is not None else 0,
+        "readyReplicas": rollout.ready,
+        "availableReplicas": rollout.ready,
+        "unavailableReplicas": max(0, rollout.owner.spec.replicas - rollout.ready),
+        "observedGeneration": rollout.owner.metadata.generation,
+    }
+
+
+def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
+    spec, new = rollout.owner.spec, rollout.new
+    reported = (c.reason for c in rollout.owner.status.conditions if c.type == "Progressing")
+    return Progress(
+        wanted=spec.replicas,
+        present=sum(g.active for g in rollout.replica_sets),
+        updated=new.active if new is not None else -1,
+        ready=rollout.ready,
+        reported=next(reported, ""),
+        last=new.moved if new is not None else now,
+        deadline=spec.progress_deadline_seconds / speed,
+    )
+
+
+def _available(rollout: Rollout) -> StatusCondition:
+    _, unavailable = _limits(rollout.owner)
+    if rollout.ready >= rollout.owner.spec.replicas - unavailable:
+        return StatusCondition(
+            "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        )
+    return StatusCondition(
+        "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+    )

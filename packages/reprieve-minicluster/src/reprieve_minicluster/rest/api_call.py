@@ -1,0 +1,75 @@
+"""What request handlers share: the store, the authorizer, admission, and the request itself."""
+
+from dataclasses import dataclass, replace
+
+from reprieve.cluster.admission.admission import AdmissionRequest, Features, Operation
+from reprieve.cluster.api.timestamps import Clock
+from reprieve.model.json import Json
+from reprieve_minicluster.admission import admitted_request
+from reprieve_minicluster.auth.authentication import TokenIssuer
+from reprieve_minicluster.auth.authorizer import RbacAuthorizer
+from reprieve_minicluster.rest.http_messages import (
+    ApiRequest,
+)
+from reprieve_minicluster.rest.listing import PagedLists
+from reprieve_minicluster.rest.managed_fields.field_manager import FieldManager
+from reprieve_minicluster.rest.query_parameters import Query
+from reprieve_minicluster.rest.routes import ResourcePath
+from reprieve_minicluster.rest.serialization import ObjectSerializer
+from reprieve_minicluster.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ApiContext:
+    store: Store
+    lists: PagedLists
+    clock: Clock
+    features: Features
+    authorizer: RbacAuthorizer
+    issuer: TokenIssuer
+
+    def dry_run(self) -> "ApiContext":
+        """The same context over a store that writes nothing."""
+        return replace(self, store=self.store.dry_run())
+
+    def admit_new(self, place: ResourcePath, new: Json) -> Json:
+        return self._admit(place, Operation.CREATE, new, None)
+
+    def admit_change(self, place: ResourcePath, new: Json, old: Json) -> Json:
+        return self._admit(place, Operation.UPDATE, new, old)
+
+    def _admit(self, place: ResourcePath, operation: Operation, new: Json, old: Json | None) -> Json:
+        """The admitted object, still in the client's API version; an ApiError if it is refused."""
+        request = AdmissionRequest(
+            operation,
+            place.group,
+            place.version,
+            place.kind.kind,
+            new,
+            old,
+            namespace=place.namespace,
+            name=place.name,
+            subresource=place.part if place.part != "scale" else "",
+            features=self.features,
+        )
+        return admitted_request(self.store, request, place.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall:
+    """One routed request: its resource path, its parameters, and how to serialize the response."""
+
+    api: ApiContext
+    place: ResourcePath
+    request: ApiRequest
+    query: Query
+    serializer: ObjectSerializer
+
+    @property
+    def chosen(self) -> ApiContext:
+        """The context to write with; on a dry run one that writes nothing."""
+        return self.api.dry_run() if self.query.is_dry_run else self.api
+
+    @property
+    def ownership(self) -> FieldManager:
+        return FieldManager(self.place, self.request, self.api.clock())

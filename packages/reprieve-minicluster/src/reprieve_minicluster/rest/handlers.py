@@ -1,0 +1,247 @@
+"""The handler of each method of a resource path. Discovery lists the same verbs."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import msgspec
+
+from reprieve_minicluster.errors import ApiError, bad_request
+from reprieve_minicluster.kinds import ResourceKind
+from reprieve_minicluster.rest.api_call import ApiCall
+from reprieve_minicluster.rest.delete_handlers import delete, delete_many
+from reprieve_minicluster.rest.eviction import create_eviction
+from reprieve_minicluster.rest.http_messages import Answer, ApiResponse, Stream, answer, failure
+from reprieve_minicluster.rest.listing import NOT_OLDER, check_reached, check_version
+from reprieve_minicluster.rest.query_parameters import Query, forbidden
+from reprieve_minicluster.rest.reviews import review
+from reprieve_minicluster.rest.routes import ResourcePath
+from reprieve_minicluster.rest.selection import SelectionPredicate, predicate_of
+from reprieve_minicluster.rest.serialization import ObjectSerializer
+from reprieve_minicluster.rest.subresources import (
+    create_binding,
+    create_token,
+    get_scale,
+    patch_scale,
+    replace_scale,
+)
+from reprieve_minicluster.rest.write_handlers import create, finalize, patch_or_apply, replace
+from reprieve_minicluster.store import EventType, Store, Stored, WatchEvent
+
+Handler = Callable[[ApiCall], Answer]
+
+
+def get(call: ApiCall) -> ApiResponse:
+    check_version(call.query, call.api.store.version)
+    return answer(call.serializer.one(call.api.store.get(call.place.key)))
+
+
+def list_or_watch(call: ApiCall) -> Answer:
+    if call.query.flag("watch"):
+        return watch(call)
+    call.query.number("timeoutSeconds")  # validated and ignored: lists do not wait
+    if call.query.text("sendInitialEvents"):
+        raise forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    items, extent = call.api.lists.list(call.place, call.query, predicate_of(call.place, call.query))
+    return answer(call.serializer.many(items, extent))
+
+
+def watch(call: ApiCall) -> Stream:
+    """Validates the whole request before the stream starts."""
+    wanted = predicate_of(call.place, call.query)
+    options = watch_options_of(call.query, call.api.store.version)
+    return Stream(watch_stream(call.api.store, call.serializer, wanted, options))
+
+
+def reject_simulated(call: ApiCall) -> ApiResponse:
+    call.api.store.get(call.place.key)
+    what = _MISSING.get(call.place.part, "are no containers to run commands in or connect to")
+    raise bad_request(f"pod {call.place.name} runs on a simulated kubelet: there {what}")
+
+
+_MISSING = {
+    "log": "are no logs",
+    "portforward": "are no ports to connect to",
+    "ephemeralcontainers": "are no containers to debug",
+}
+_COLLECTION: Mapping[str, Handler] = {"GET": list_or_watch, "POST": create, "DELETE": delete_many}
+_ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply, "DELETE": delete}
+_STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply}
+_CONNECT: Mapping[str, Handler] = {"GET": reject_simulated, "POST": reject_simulated}
+_PARTS: Mapping[str, Mapping[str, Handler]] = {
+    "status": _STATUS,
+    "resize": _STATUS,
+    "finalize": {"PUT": finalize},
+    "scale": {"GET": get_scale, "PUT": replace_scale, "PATCH": patch_scale},
+    "binding": {"POST": create_binding},
+    "token": {"POST": create_token},
+    "eviction": {"POST": create_eviction},
+    "log": {"GET": reject_simulated},
+    "ephemeralcontainers": dict.fromkeys(("GET", "PATCH", "PUT"), reject_simulated),
+    **dict.fromkeys(("exec", "attach", "portforward", "proxy"), _CONNECT),
+}
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def handlers(place: ResourcePath) -> Mapping[str, Handler]:
+    if place.kind.asked:
+        return {"POST": review}
+    if place.part:
+        return _PARTS[place.part]
+    return _ITEM if place.name else _COLLECTION
+
+
+def handler(place: ResourcePath, method: str) -> Handler:
+    known = handlers(place)
+    if method not in known:
+        message = (
+            f"the server does not allow this method on the requested resource: {method}; "
+            f"allowed are {', '.join(known)}"
+        )
+        raise ApiError(405, "MethodNotAllowed", message)
+    return known[method]
+
+
+def verbs_of(kind: ResourceKind, part: str = "") -> list[str]:
+    if kind.asked:
+        return ["create"]
+    if part:
+        return [_VERBS[method] for method in _PARTS[part]]
+    return ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+
+# --- watching -------------------------------------------------------------------------------------
+
+
+# What is taken from the log and made for a client at once: one that does not read keeps no more in memory.
+_POLLED_EVENTS = 100
+_CHUNK_EVENTS = 500
+_CHUNK_BYTES = 128 * 1024
+_LONGEST = 3600.0
+_BOOKMARK_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """``since``: the version after which changes are sent; None for the newest.
+
+    ``shows_all``: existing objects are sent first, as added. ``marks_the_end``: then a bookmark.
+    """
+
+    since: int | None
+    shows_all: bool
+    marks_the_end: bool
+    bookmarks: bool
+    seconds: float
+
+
+def watch_options_of(query: Query, newest: int) -> WatchOptions:
+    asked = query.text("sendInitialEvents")
+    initial = query.flag("sendInitialEvents")
+    match = query.text("resourceVersionMatch")
+    if asked and match != NOT_OLDER:
+        raise forbidden(
+            "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        )
+    if match and not asked:
+        raise forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )
+    if initial:
+        check_reached(query.version(), newest)
+    version = query.version() or 0
+    seconds = query.number("timeoutSeconds")
+    return WatchOptions(
+        since=version if version and not initial else None,
+        shows_all=initial or (not version and not asked),
+        marks_the_end=initial and query.flag("allowWatchBookmarks"),
+        bookmarks=query.flag("allowWatchBookmarks"),
+        seconds=float(seconds) if seconds is not None and 0 < seconds < _LONGEST else _LONGEST,
+    )
+
+
+async def watch_stream(
+    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+) -> AsyncGenerator[bytes, None]:
+    """Chunks of whole lines. An expired watch ends with an ERROR line."""
+    try:
+        async with aclosing(_events(store, serializer, wanted, options)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+    except ApiError as error:
+        yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
+
+
+async def _events(
+    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+) -> AsyncGenerator[bytes, None]:
+    time = asyncio.get_running_loop().time
+    ends = time() + options.seconds
+    lines = _Lines(serializer, wanted)
+    since = store.version if options.since is None else options.since
+    with store.watch((serializer.kind.resource,), since) as watch:
+        if options.shows_all:
+            there = store.list((serializer.kind.resource,), serializer.place.namespace).items
+            for chunk in _chunks(lines.added(there)):
+                yield chunk
+        if options.marks_the_end:
+            yield serializer.bookmark(since, ends_initial_events=True)
+        next_bookmark = time() + _BOOKMARK_EVERY if options.bookmarks else ends
+        while True:
+            for chunk in _chunks(lines.changed(watch.poll(_POLLED_EVENTS))):
+                yield chunk
+            await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
+            if options.bookmarks and time() >= min(next_bookmark, ends):
+                yield serializer.bookmark(watch.position, ends_initial_events=False)
+                next_bookmark = time() + _BOOKMARK_EVERY
+            if time() >= ends:
+                break
+
+
+class _Lines:
+    """Changes as lines for one client: objects that enter its selection are added, those that leave
+    deleted."""
+
+    def __init__(self, serializer: ObjectSerializer, wanted: SelectionPredicate) -> None:
+        self._serializer = serializer
+        self._wanted = wanted
+        self._first = True
+
+    def added(self, items: Iterable[Stored]) -> Iterator[bytes]:
+        for item in items:
+            if self._wanted.matches(item):
+                yield self._line(EventType.ADDED, item)
+
+    def changed(self, changes: Iterable[WatchEvent]) -> Iterator[bytes]:
+        for change in changes:
+            event_type = self._type(change)
+            if event_type is not None:
+                yield self._line(event_type, change.object)
+
+    def _type(self, change: WatchEvent) -> EventType | None:
+        matches = self._wanted.matches
+        was = change.before is not None and matches(change.before)
+        is_now = change.type is not EventType.DELETED and matches(change.object)
+        if was:
+            return EventType.MODIFIED if is_now else EventType.DELETED
+        return EventType.ADDED if is_now else None
+
+    def _line(self, event_type: EventType, stored: Stored) -> bytes:
+        line = self._serializer.event(event_type, stored, first=self._first)
+        self._first = False
+        return line
+
+
+def _chunks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    chunk: list[bytes] = []
+    size = 0
+    for line in lines:
+        chunk.append(line)
+        size += len(line)
+        if len(chunk) >= _CHUNK_EVENTS or size >= _CHUNK_BYTES:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    if chunk:
+        yield b"".join(chunk)

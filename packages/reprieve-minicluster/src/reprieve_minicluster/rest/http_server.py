@@ -1,0 +1,301 @@
+"""The HTTP server in front of the API server. What a request means is not known here.
+
+A client that stops sending or reading in the middle costs a connection for a limited time and little memory.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
+
+from reprieve.cluster.certificates import CertificateSubject, subject_of
+from reprieve_minicluster.auth.authentication import UserInfo
+from reprieve_minicluster.bootstrap import LOOPBACK
+from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.errors import ApiError, bad_request, too_large
+from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_messages import JSON, ApiRequest, ApiResponse, Batched, Stream, refusal
+from reprieve_minicluster.rest.non_resource_paths import NO_PAGES, OwnPages, Pages
+from reprieve_minicluster.rest.request_bodies import LARGEST
+
+_LONGEST_LINE = 64 * 1024  # the request line includes selectors and continue tokens
+_IDLE_SECONDS = 90.0  # without a request, or with half of the head of one
+_BODY_SECONDS = 60.0
+_UNREAD_SECONDS = 30.0  # between two looks at a client that takes nothing; at the second it is disconnected
+_SMALL = 64 * 1024  # bytes, that the transport takes without waiting for the client
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Port 0 means any free port; without a context there is no TLS."""
+
+    host: str = LOOPBACK
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+
+
+ANYWHERE = ListenAddress()
+
+
+class _Connection(web.RequestHandler):
+    """Answers malformed HTTP with a Status, and does not log it: it is the client's mistake."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if request.writer.output_size > 0:
+            raise ConnectionError("the response has started already, and cannot be replaced by an error")
+        if status < 500:
+            detail = " ".join(str(message or "no details").split())
+            answer = _response_of(refusal(bad_request(f"the request is not valid HTTP: {detail}")))
+        else:
+            _log.error("%s %s failed", request.method, request.rel_url.raw_path, exc_info=exc)
+            answer = _response_of(refusal(_internal_error()))
+        answer.force_close()
+        return answer
+
+
+class _Connections(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Patience:
+    """Disconnects a client that takes nothing of a response for a while.
+
+    It looks from time to time whether anything moves: a timer for each write would cost more than the write.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(high=_SMALL)  # asyncio's own is eight times that with TLS
+        self._transport = transport
+        self._writes = 0
+        self._waits = False
+        self._seen = (0, 0)
+        self._timer = self._look_later()
+
+    def _look_later(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
+
+    def _look(self) -> None:
+        seen = (self._writes, self._transport.get_write_buffer_size())
+        if self._waits and seen == self._seen:
+            self._transport.abort()
+            return
+        self._seen = seen
+        self._timer = self._look_later()
+
+    async def during(self, write: Awaitable[None]) -> None:
+        self._writes += 1
+        self._waits = True
+        await write
+        self._waits = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+
+
+class HttpServer:
+    """Serves on the running event loop. Stop it, or use it in an ``async with`` statement."""
+
+    def __init__(self, api_server: ApiServer, endpoint: ListenAddress) -> None:
+        self._api_server = api_server
+        self._endpoint = endpoint
+        self._streams: set[asyncio.Task[object]] = set()
+        self._port = endpoint.port
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._endpoint.host}]" if ":" in self._endpoint.host else self._endpoint.host
+        return f"{'https' if self._endpoint.tls else 'http'}://{host}:{self._port}"
+
+    async def start(self) -> None:
+        """An OSError when the address is in use or not available."""
+        runner = web.ServerRunner(self._protocol(), shutdown_timeout=1.0)
+        await runner.setup()
+        end = self._endpoint
+        try:
+            await web.TCPSite(runner, end.host, end.port, ssl_context=end.tls).start()
+        except OSError:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        self._port = int(runner.addresses[0][1])
+
+    def _protocol(self) -> web.Server:
+        loop = asyncio.get_running_loop()
+
+        def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+            return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST)
+
+        return _Connections(
+            self._handle,
+            request_factory=request,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+            keepalive_timeout=_IDLE_SECONDS,
+        )
+
+    async def stop(self) -> None:
+        self.disconnect()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    def disconnect(self) -> None:
+        """Break every open watch, as a network may do at any time."""
+        for task in self._streams:
+            task.cancel()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # --- one request -----------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._answer(request)
+        match answer:
+            case ApiResponse():
+                response = _response_of(answer)
+                if len(answer.body) > _SMALL:
+                    await _send(request, response)
+                return response
+            case Stream():
+                return await self._stream(request, answer)
+
+    async def _answer(self, request: web.BaseRequest) -> ApiResponse | Stream:
+        try:
+            user = self._api_server.authenticate(
+                request.rel_url.raw_path, request.headers, _certificate(request)
+            )
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return refusal(
+                ApiError(408, "Timeout", f"the body of the request was not sent within {_BODY_SECONDS:g} s")
+            )
+        except ApiError as error:
+            return refusal(error)
+        except HTTPRequestEntityTooLarge:
+            return refusal(too_large(f"the body of the request is too large: the limit is {LARGEST} bytes"))
+        except web.RequestPayloadError:
+            return refusal(bad_request("the body of the request does not match its Content-Encoding"))
+        try:
+            answer = self._api_server.answer(_request_of(request, body, user))
+            return await _finished(answer) if isinstance(answer, Batched) else answer
+        except Exception:
+            # A bug of the server: the client gets a plain 500, and the log the traceback.
+            _log.exception("%s %s failed", request.method, request.rel_url.raw_path)
+            return refusal(_internal_error())
+
+    async def _stream(self, request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": JSON, **stream.headers})
+        response.enable_chunked_encoding()
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            with _Patience(_transport(request)) as patience:
+                async with contextlib.aclosing(stream.chunks) as chunks:
+                    async for chunk in chunks:
+                        await patience.during(response.write(chunk))
+            await response.write_eof()
+        except (ConnectionError, asyncio.CancelledError):
+            # The client has disconnected, or the watch was broken: no more can be sent.
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._streams.discard(task)
+        return response
+
+
+async def _finished(batched: Batched) -> ApiResponse:
+    """Other requests have their turn between two batches."""
+    while (response := batched.next()) is None:
+        await asyncio.sleep(0)
+    return response
+
+
+async def _send(request: web.BaseRequest, response: web.Response) -> None:
+    with _Patience(_transport(request)) as patience:
+        await response.prepare(request)
+        await patience.during(response.write_eof())
+
+
+def _transport(request: web.BaseRequest) -> asyncio.Transport:
+    if request.transport is None:
+        raise ConnectionResetError("the client has disconnected")
+    return request.transport
+
+
+def _response_of(answer: ApiResponse) -> web.Response:
+    headers = {"Content-Type": answer.content_type, **answer.headers}
+    return web.Response(status=answer.status, body=answer.body, headers=headers)
+
+
+def _certificate(request: web.BaseRequest) -> CertificateSubject | None:
+    """The subject of the client certificate, which TLS has verified."""
+    transport = request.transport
+    return subject_of(transport.get_extra_info("peercert")) if transport is not None else None
+
+
+def _internal_error() -> ApiError:
+    return ApiError(500, "InternalError", "Internal error occurred: the log of the mini cluster has details")
+
+
+def _request_of(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiRequest:
+    return ApiRequest(
+        method=request.method,
+        path=request.rel_url.raw_path,
+        query=dict(request.rel_url.query),
+        accept=_header(request, "Accept"),
+        content_type=_header(request, "Content-Type"),
+        body=body,
+        user=user,
+        agent=_header(request, "User-Agent"),
+    )
+
+
+def _header(request: web.BaseRequest, name: str) -> str:
+    """As valid Unicode: aiohttp puts surrogates for bytes that are not UTF-8, which no response can have."""
+    return request.headers.get(name, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def serve(
+    cluster: MiniCluster, secret: str, endpoint: ListenAddress = ANYWHERE, pages: Pages = NO_PAGES
+) -> HttpServer:
+    """A server that is not started yet. ``secret``: the admin token."""
+    probes = {"healthz": cluster.alive, "livez": cluster.alive, "readyz": cluster.ready}
+    return HttpServer(
+        ApiServer(cluster.store, cluster.clock, cluster.features, secret, OwnPages(probes, pages)), endpoint
+    )

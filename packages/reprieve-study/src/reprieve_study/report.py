@@ -1,0 +1,296 @@
+"""What does a study say? One document for programs, and the same as Markdown; HTML is made from it elsewhere.
+
+It knows no files. How numbers are compared is in ``comparison``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from reprieve_study.comparison import ComparedMetric, Disagreement, Estimate, compared, disagreements
+from reprieve_study.measures import Measured, Waiting
+
+_SHOWN_PROBLEMS = 20
+STAR = " *"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyHead:
+    """Where the numbers come from, so that others can find them again."""
+
+    trace: str
+    digest: str  # of jobs, nodes and options
+    jobs: int  # of the first seed
+    pods: int
+    nodes: int
+    resource: str  # in whose hours work is counted
+    policies: tuple[str, ...]
+    seeds: tuple[int, ...]
+    version: str
+    arrivals: str  # how seeds differ
+    played: tuple[str, ...] = ()  # which part of the trace, a sentence each
+    mapping: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # lines and jobs that are not played, a sentence each
+
+
+class StudyReport(msgspec.Struct, frozen=True):
+    head: StudyHead
+    compared: tuple[ComparedMetric, ...]
+    disagreements: tuple[Disagreement, ...]
+    results: dict[str, tuple[Measured, ...]]
+    verdicts: tuple[str, ...]
+
+
+def study_report(head: StudyHead, results: Mapping[str, Sequence[Measured]]) -> StudyReport:
+    found = disagreements(results)
+    table = compared(results)
+    return StudyReport(
+        head,
+        tuple(table),
+        tuple(found),
+        {policy: tuple(arm) for policy, arm in results.items()},
+        tuple(verdict(head.policies[0], one, table) for one in found),
+    )
+
+
+def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) -> str:
+    """In one sentence what the first policy and another differ in."""
+    if found.never:
+        return f"{first} and {found.policy} never disagreed here: every decision is the same."
+    differences = {one.metric: one.differences[found.policy] for one in table}
+    sure = [
+        f"{one.metric} {signed(differences[one.metric].mean)}{_share(one, first, found.policy)}"
+        for one in table
+        if differences[one.metric].excludes_zero
+    ]
+    seeds = "1 seed" if found.seeds_that_differ == 1 else f"{found.seeds_that_differ} seeds"
+    differ = (
+        f"{found.policy} and {first} differ in {seeds}: {found.only_other} preempting decisions only "
+        f"{found.policy} makes, {found.only_first} only {first} makes"
+    )
+    if any(one.is_of_few_seeds for one in differences.values()):
+        return f"{differ}; too few seeds to tell whether metrics differ by more than chance."
+    if not sure:
+        return f"{differ}; no metric differs by more than chance explains."
+    return f"{differ}; beyond chance, {found.policy} has {', '.join(sure)}."
+
+
+def _share(one: ComparedMetric, first: str, policy: str) -> str:
+    """The difference as a share of what the first policy has."""
+    base = one.means[first].mean
+    percent = f"{one.differences[policy].mean / base:+.0%}" if base else ""
+    return f" ({percent[:-1]} %)".replace("-", "−") if percent else ""
+
+
+def signed(value: float) -> str:
+    """What is only rounding is 0."""
+    if abs(value) < 1e-9:
+        return "0"
+    return (f"{value:+.3g}" if abs(value) < 1000 else f"{value:+.0f}").replace("-", "−")
+
+
+def shown(estimate: Estimate) -> tuple[str, str]:
+    """A mean and its interval; no metric can be less than 0."""
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
+        return _plain(estimate.mean), ""
+    return _plain(estimate.mean), f"{_plain(max(0.0, estimate.low))} to {_plain(estimate.high)}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:.0f}"
+
+
+def shown_difference(estimate: Estimate) -> tuple[str, str]:
+    """A difference, with a star if it is beyond chance, and its interval."""
+    if estimate.low is None or estimate.high is None or signed(estimate.low) == signed(estimate.high) == "0":
+        return signed(estimate.mean), ""
+    mean = f"{signed(estimate.mean)}{STAR if estimate.excludes_zero else ''}"
+    return mean, f"{signed(estimate.low)} to {signed(estimate.high)}"
+
+
+Cell = tuple[str, str]  # a figure, and its interval
+
+
+def comparison_table(report: StudyReport) -> tuple[tuple[str, ...], list[tuple[str, list[Cell]]]]:
+    """The header, and for each metric every policy's mean, and its difference from the first."""
+    first, *others = report.head.policies
+    header = ("metric", first, *(cell for name in others for cell in (name, f"{name} − {first}")))
+    return header, [(one.metric, _comparison_row(one, first, others)) for one in report.compared]
+
+
+def _comparison_row(one: ComparedMetric, first: str, others: Sequence[str]) -> list[Cell]:
+    pairs = ((shown(one.means[name]), shown_difference(one.differences[name])) for name in others)
+    return [shown(one.means[first]), *(cell for pair in pairs for cell in pair)]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a metric counts, in what, and which direction is better."""
+
+    metric: str
+    text: str
+    better: str
+    unit: str = ""
+
+    @property
+    def hint(self) -> str:
+        return f"{self.unit}; {self.better} is better" if self.unit else f"{self.better} is better"
+
+
+def meanings(head: StudyHead) -> list[Meaning]:
+    """Of every metric, between the warm-up and the last arrival."""
+    hours = f"hours of {head.resource}"
+    return [
+        Meaning("preemptions an hour", "decisions that evict", "fewer"),
+        Meaning("evictions an hour", "pods that these evict", "fewer", "pods"),
+        Meaning("evictions", "the same, in all the time that is counted", "fewer", "pods"),
+        Meaning("evictions in vain", "evicted pods whose room the preemptor did not use", "fewer", "pods"),
+        Meaning("gangs interrupted", "gangs that fell below their minimum and began anew", "fewer"),
+        Meaning("budget breaks", "evicted beyond what PodDisruptionBudgets allowed", "fewer", "pods"),
+        Meaning("work lost", "done since the last checkpoint by what was evicted", "less", hours),
+        Meaning("goodput", f"work that lasts, of what the cluster offers in {hours}", "more", "share"),
+        Meaning(
+            "fairness",
+            "Jain's index of the share of its work that each tenant got done by the last arrival: 1 if all "
+            "are equal, 1/n if one of n gets all",
+            "more",
+            "1 at most",
+        ),
+        Meaning("unfinished", "had not ended when the simulation was cut off", "fewer", "jobs"),
+    ]
+
+
+def scope(report: StudyReport) -> str:
+    """In a sentence or two what was played, and what is compared with what."""
+    head = report.head
+    counted = next((arm[0].hours for arm in report.results.values() if arm), 0.0)
+    seeds = "1 seed" if len(head.seeds) == 1 else f"{len(head.seeds)} seeds"
+    return (
+        f"{head.jobs} jobs with {head.pods} pods (seed {head.seeds[0]}) on {head.nodes} nodes; {counted:.0f} "
+        f"hours count; {seeds}. Differences are from {head.policies[0]}, for the same jobs."
+    )
+
+
+def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[str, ...]]:
+    """Priority or tenant, policy, starts of all seeds; p50, p95, p99 as means over seeds."""
+    found: list[tuple[str, str, list[Waiting]]] = []
+    for policy, arm in report.results.items():
+        tables: list[dict[str, Waiting]] = [
+            one.tenants if by_tenant else {str(key): value for key, value in one.waiting.items()}
+            for one in arm
+        ]
+        for key in {key for table in tables for key in table}:
+            found.append((key, policy, [table[key] for table in tables if key in table]))
+    place = {policy: i for i, policy in enumerate(report.results)}
+    found.sort(key=lambda row: (*_highest_first(row[0]), place[row[1]]))
+    return [
+        (key, policy, str(sum(one.starts for one in known)), *_waits(known)) for key, policy, known in found
+    ]
+
+
+def _waits(known: Sequence[Waiting]) -> Iterator[str]:
+    for name in ("p50", "p95", "p99"):
+        yield _duration(sum(getattr(one, name) for one in known) / len(known))
+
+
+def _duration(seconds: float) -> str:
+    """In the unit in which it has two or three digits."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _highest_first(key: str) -> tuple[int, str]:
+    """Priorities, or names in their order."""
+    return (-int(key), "") if key.lstrip("-").isdigit() else (0, key)
+
+
+def head_lines(head: StudyHead) -> list[str]:
+    lines = [
+        f"trace: {head.trace} ({head.jobs} jobs, {head.pods} pods, digest {head.digest[:12]})",
+        f"nodes: {head.nodes}; work is counted in hours of {head.resource}",
+        f"policies: {', '.join(head.policies)}; the first is the base of all differences",
+        f"seeds: {', '.join(map(str, head.seeds))}; {head.arrivals}",
+        f"version: {head.version}",
+        "decisions: the same command with --journal POLICY:SEED writes a journal for `reprieve page`",
+        *(f"played: {one}" for one in head.played),
+        *(f"mapping: {one}" for one in head.mapping),
+        *(f"invented: {one}" for one in head.invented),
+    ]
+    return [*lines, *left_out_lines(head)]
+
+
+def left_out_lines(head: StudyHead) -> list[str]:
+    """The first few, and how many more there are."""
+    lines = [f"left out: {one}" for one in head.left_out[:_SHOWN_PROBLEMS]]
+    more = len(head.left_out) - len(lines)
+    return [*lines, f"left out: {more} more"] if more else lines
+
+
+def unfinished_lines(report: StudyReport) -> list[str]:
+    """For each policy, what had not ended when the simulation was cut off."""
+    lines = []
+    for policy, arm in report.results.items():
+        count = sum(one.unfinished for one in arm)
+        names = [name for one in arm for name in one.unfinished_names]
+        if count:
+            more = f" and {count - 5} more" if count > 5 else ""
+            jobs = "1 job" if count == 1 else f"{count} jobs"
+            lines.append(f"{policy}: {jobs} did not end: {', '.join(names[:5])}{more}")
+    return lines
+
+
+FOOTNOTE = (
+    "Means over seeds, with 95 % intervals. A difference is that of the same seeds; a star marks one whose "
+    "interval does not contain 0, from five seeds on. Each interval stands alone: of twenty metrics that are "
+    "equal, one gets a star by chance."
+)
+WAITING_NOTE = (
+    "From an arrival or an eviction until the pod, or the minimum of the gang, runs. Percentiles are means "
+    "over seeds, without intervals: a difference may be chance. Starts are those of pods in all seeds."
+)
+
+
+def markdown(report: StudyReport) -> str:
+    header, rows = comparison_table(report)
+    waits = ("priority", "policy", "starts", "p50", "p95", "p99")
+    tenants = ("tenant", *waits[1:])
+    parts = [
+        "# Study",
+        scope(report),
+        "\n".join(f"- {verdict}" for verdict in report.verdicts),
+        table(
+            header,
+            [
+                (metric, *(f"{mean} ({interval})" if interval else mean for mean, interval in cells))
+                for metric, cells in rows
+            ],
+        ),
+        FOOTNOTE,
+        table(("metric", "meaning", ""), [(one.metric, one.text, one.hint) for one in meanings(report.head)]),
+        "## Waiting time, by priority",
+        WAITING_NOTE,
+        table(waits, waiting_rows(report)),
+        "## Waiting time, by tenant",
+        table(tenants, waiting_rows(report, by_tenant=True)),
+        *_unfinished(report),
+        "## How it was made",
+        "```\n" + "\n".join(head_lines(report.head)) + "\n```",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _unfinished(report: StudyReport) -> list[str]:
+    lines = unfinished_lines(report)
+    return ["## Unfinished", "\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

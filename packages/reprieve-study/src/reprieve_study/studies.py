@@ -1,0 +1,207 @@
+"""How is a study put together? Policies become schedulers, cells are played by workers, results are kept.
+
+A cell is keyed by its content and its result is a file, so that a study that was cut off goes on where it
+was. Where workers are is not known here.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+import reprieve
+from reprieve import config
+from reprieve.assembly.journals import journal_in
+from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
+from reprieve.inquiry.cluster_objects import ClusterObjects
+from reprieve.inquiry.decoded_cluster import decoded
+from reprieve.inquiry.joined_files import consistent
+from reprieve.inquiry.object_files import parse_objects
+from reprieve.model.objects import Node
+from reprieve.runtime.journal import Journaled, JournalError, read_entries
+from reprieve.scheduler.core import Scheduler
+from reprieve_study.cell import CellKey, StudiedPolicy, cell_key, play
+from reprieve_study.importers import journal as journal_importer
+from reprieve_study.measures import Measured
+from reprieve_study.node_pools import with_known_gpus
+from reprieve_study.sources import openb_nodes
+from reprieve_study.text_lines import TraceError
+
+_SUFFIX = ".json"
+_PLAYED_BY = ("model", "placement", "preemption", "scheduler", "supervision", "config", "runtime", "assembly")
+_ONLY_REPORTS = frozenset({"comparison.py", "report.py", "report_html.py", "report_markdown.py", "svg.py"})
+
+Cell = tuple[StudiedPolicy, int]  # and its seed
+Progress = Callable[[int, int], None]  # cells that are done, and all
+
+
+class StudyError(Exception):
+    """Why a study cannot go on, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journaling:
+    """Where the steps of a scheduler are written; ``complain`` gets a sentence if that fails."""
+
+    directory: Path
+    complain: Callable[[str], None]
+
+
+def played(content: bytes, policy: StudiedPolicy, seed: int, journaling: Journaling | None = None) -> bytes:
+    """One cell, from its input to its result as JSON; called in whatever process."""
+    configured = config.parse_configuration(msgspec.json.decode(policy.document))
+    settings = settings_of(configured, EVERYTHING)
+    scheduler, name = Scheduler(settings), next(iter(settings.profiles))
+    if journaling is None:
+        return msgspec.json.encode(play(content, scheduler, name, seed))
+    with journal_in(journaling.directory, configured, EVERYTHING, journaling.complain) as journal:
+        assert journal is not None
+        return msgspec.json.encode(play(content, Journaled(scheduler, journal), name, seed))
+
+
+@cache
+def version_and_code() -> str:
+    """The release, and a digest of what a cell is played by: another code may decide otherwise."""
+    digest = blake2b(digest_size=6)
+    package = Path(reprieve.__file__).parent
+    for folder in (*(package / part for part in _PLAYED_BY), Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            if path.name not in _ONLY_REPORTS:
+                digest.update(path.read_bytes())
+    return f"{version('reprieve')}+{digest.hexdigest()}"
+
+
+class Workers(Protocol):
+    """Where cells are played."""
+
+    def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
+        """As they are done, in any order."""
+
+
+def studied(
+    content: bytes,
+    policies: Sequence[StudiedPolicy],
+    seeds: Sequence[int],
+    cells: "KeptCells",
+    workers: Workers,
+) -> dict[str, list[Measured]]:
+    """By policy, in the order of the seeds."""
+    cells.prepare()
+    wanted = [(policy, seed) for seed in seeds for policy in policies]
+    keys = {(policy.name, seed): cells.key(content, policy, seed) for policy, seed in wanted}
+    missing = [(policy, seed) for policy, seed in wanted if not cells.has(keys[policy.name, seed])]
+    cells.report(len(wanted) - len(missing), len(wanted))
+    for done, ((policy, seed), result) in enumerate(workers.results(content, missing), start=1):
+        cells.keep(keys[policy.name, seed], result)
+        cells.report(len(wanted) - len(missing) + done, len(wanted))
+    return {policy.name: [cells.read(keys[policy.name, seed]) for seed in seeds] for policy in policies}
+
+
+class KeptCells:
+    """Results of cells, as files in a directory."""
+
+    def __init__(self, directory: Path, version: str, progress: Progress) -> None:
+        self._directory = directory
+        self._version = version
+        self.report = progress
+
+    def key(self, content: bytes, policy: StudiedPolicy, seed: int) -> CellKey:
+        return cell_key(content, policy, seed, self._version)
+
+    def has(self, key: CellKey) -> bool:
+        """A file that was not written whole does not count."""
+        try:
+            self.read(key)
+        except (OSError, msgspec.MsgspecError):
+            return False
+        return True
+
+    def read(self, key: CellKey) -> Measured:
+        return msgspec.json.decode(self._path(key).read_bytes(), type=Measured)
+
+    def prepare(self) -> None:
+        """Raises StudyError if results cannot be kept: to be known before the first cell is played."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            probe = self._beside("probe")
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise self._not_written(error) from error
+
+    def keep(self, key: CellKey, result: bytes) -> None:
+        """Written beside its place and then moved there, so that a file is whole or not there."""
+        try:
+            beside = self._beside(key.digest)
+            beside.write_bytes(result)
+            beside.replace(self._path(key))
+        except OSError as error:
+            raise self._not_written(error) from error
+
+    def _beside(self, name: str) -> Path:
+        """Of this process: another one may play the same study."""
+        return self._directory / f"{name}.{os.getpid()}.part"
+
+    def _not_written(self, error: OSError) -> StudyError:
+        reason = (error.strerror or str(error)).lower()
+        return StudyError(f"--out {self._directory.parent}: cannot be written: {reason}")
+
+    def _path(self, key: CellKey) -> Path:
+        return self._directory / f"{key.digest}{_SUFFIX}"
+
+
+def write_journal(directory: Path, content: bytes, policy: StudiedPolicy, seed: int) -> None:
+    """Plays one cell and writes its journal, in which every decision can be looked at.
+
+    Written beside its place and then moved there: a journal of the same cell is replaced as a whole.
+    """
+    beside = directory.with_name(f"{directory.name}.part")
+    problems: list[str] = []
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+        played(content, policy, seed, Journaling(beside, problems.append))
+        if not problems:
+            shutil.rmtree(directory, ignore_errors=True)
+            beside.replace(directory)
+    except OSError as error:
+        problems.append((error.strerror or str(error)).lower())
+    if problems:
+        raise StudyError(f"{directory}: cannot be written: {problems[0]}")
+
+
+def journaled_cluster(directory: Path) -> journal_importer.JournaledCluster:
+    """The jobs and the nodes of a journal."""
+    try:
+        return journal_importer.read(str(directory), read_entries(directory))
+    except JournalError as error:
+        raise StudyError(str(error)) from error
+
+
+def nodes_in(path: Path) -> tuple[Node, ...]:
+    """The Nodes of a file: a list of kubectl, documents, a snapshot, or openb's CSV."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    try:
+        of_openb = openb_nodes(str(path), content)
+    except TraceError as error:
+        raise StudyError(str(error)) from error
+    if of_openb:
+        return of_openb
+    found = parse_objects(content, str(path))
+    if found.problems:
+        more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+        raise StudyError(f"{found.problems[0]}{more}")
+    seen = decoded(consistent(ClusterObjects(found.objects, 0.0))).seen
+    nodes = tuple(with_known_gpus(one.object) for one in seen if isinstance(one.object, Node))
+    if not nodes:
+        raise StudyError(f"{path}: expected one or more Nodes, got none")
+    return nodes

@@ -1,0 +1,178 @@
+"""How does the page answer why, exposure and what-if? As the commands of these names do.
+
+Which cluster is asked about, and as of when, is a function of the caller's. It must not know HTTP.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+from reprieve.assembly.inquiries import InquirySettings, PolicyChoice, exposure_of, inquiry_settings
+from reprieve.config import InvalidConfigurationError
+from reprieve.inquiry.asked_demands import WhatIfQuestion
+from reprieve.inquiry.decoded_cluster import DecodedCluster, parsed
+from reprieve.inquiry.exposure import PodFilter
+from reprieve.inquiry.exposure_report import exposure_json, exposure_lines
+from reprieve.inquiry.manifests import Manifest
+from reprieve.inquiry.object_files import parse_objects
+from reprieve.inquiry.object_names import ObjectName
+from reprieve.inquiry.trials import Asking
+from reprieve.inquiry.whatif import WhatIfAnswer, whatif
+from reprieve.inquiry.whatif_report import answers_json
+from reprieve.inquiry.whatif_text import answer_lines
+from reprieve.inquiry.why import Evidence, UnknownObjectError, WhyReport, why_json, why_lines
+from reprieve.inquiry.why_answers import why_decision, why_object
+from reprieve.model.groups import group_key, groups_table
+from reprieve.model.json import Json
+from reprieve.page.sources import PageRefusedError, WhyQuestion
+from reprieve.report.text_layout import TextLine
+from reprieve.runtime.recent_decisions import KeptDecision
+
+OF_THE_CLUSTER = PolicyChoice()
+_ALTERNATIVES = 5  # plans that were not chosen, as the command shows by default
+_WHERE = "the manifests"
+_MOST_BYTES = 4 << 20  # of manifests, with every alias written out
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCluster:
+    """``decode``: takes long, so another thread does it. ``decisions``: the oldest first."""
+
+    decode: Callable[[], DecodedCluster]
+    decisions: tuple[KeptDecision, ...]
+    choice: PolicyChoice = OF_THE_CLUSTER
+
+
+ReadCluster = Callable[[float | None], Awaitable[AskedCluster]]
+Submit = Callable[[bytes], Awaitable[Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQuestions:
+    """``read``: the cluster at a moment, or now. ``submit``: creates objects in it, if it may be changed."""
+
+    read: ReadCluster
+    submit: Submit | None = None
+
+    async def why(self, asked: WhyQuestion, at: float | None) -> Json:
+        cluster = await self.read(at)
+        return await asyncio.to_thread(_why, asked, cluster)
+
+    async def exposure(self, namespace: str, at: float | None) -> Json:
+        cluster = await self.read(at)
+        return await asyncio.to_thread(_exposure, namespace, cluster)
+
+    async def whatif(self, manifests: bytes, at: float | None) -> Json:
+        asked = await asyncio.to_thread(manifests_in, manifests)
+        cluster = await self.read(at)
+        return await asyncio.to_thread(_whatif, asked, cluster)
+
+    async def apply(self, manifests: bytes) -> Json:
+        if self.submit is None:
+            raise PageRefusedError("this cluster is only read here", HTTPStatus.NOT_FOUND)
+        return await self.submit(manifests)
+
+
+# --- why -----------------------------------------------------------------------------------------
+
+
+def _why(asked: WhyQuestion, cluster: AskedCluster) -> Json:
+    try:
+        report = _why_report(asked, cluster)
+    except UnknownObjectError as error:
+        raise PageRefusedError(str(error), HTTPStatus.NOT_FOUND) from error
+    return {**why_json(report), "headline": report.headline, "text": _text(why_lines(report))}
+
+
+def _why_report(asked: WhyQuestion, cluster: AskedCluster) -> WhyReport:
+    if asked.decision:
+        return why_decision(asked.decision, cluster.decisions)
+    known = cluster.decode()
+    chosen = _settings(cluster.choice, known)
+    evidence = Evidence(known, cluster.decisions, known.source.taken_at)
+    report = why_object(_name(asked), evidence, Asking(chosen.settings, chosen.policy))
+    return replace(report, notes=(*known.notes, *report.notes))
+
+
+def _name(asked: WhyQuestion) -> ObjectName:
+    named = ((asked.pod, "Pod"), (asked.group, "PodGroup"), (asked.tree, "CompositePodGroup"))
+    text, kind = next(one for one in named if one[0])
+    namespace, slash, name = text.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise PageRefusedError(f'expected NAMESPACE/NAME, got "{text[:80]}"')
+    return ObjectName(namespace, name, kind)
+
+
+# --- exposure ------------------------------------------------------------------------------------
+
+
+def _exposure(namespace: str, cluster: AskedCluster) -> Json:
+    known = cluster.decode()
+    report = exposure_of(known, _settings(cluster.choice, known), PodFilter(namespace, ()))
+    return {**exposure_json(report), "text": _text(exposure_lines(report, namespaces=not namespace))}
+
+
+# --- what-if -------------------------------------------------------------------------------------
+
+
+def manifests_in(text: bytes) -> tuple[Manifest, ...]:
+    """May take long. Raises PageRefusedError."""
+    found = parse_objects(text, _WHERE, _MOST_BYTES)
+    if found.problems:
+        raise PageRefusedError("; ".join(found.problems))
+    several = len(found.objects) > 1
+    return tuple(
+        Manifest(parsed(thing), f"{_WHERE}, document {document}" if several else _WHERE)
+        for thing, document in zip(found.objects, found.documents, strict=True)
+    )
+
+
+def _whatif(manifests: tuple[Manifest, ...], cluster: AskedCluster) -> Json:
+    known = cluster.decode()
+    chosen = _settings(cluster.choice, known, (manifest.body for manifest in manifests))
+    question = WhatIfQuestion(known, chosen.settings, chosen.policy, manifests=manifests)
+    answer = whatif(question, known.source.taken_at)
+    if answer.problems:
+        raise PageRefusedError("; ".join(answer.problems))
+    answer = replace(answer, notes=(*answer.notes, *chosen.notes))
+    lines = answer_lines([answer], _ALTERNATIVES)
+    return {**answers_json([answer]), "text": _text(lines), "overlay": _overlay(answer, known)}
+
+
+def _overlay(answer: WhatIfAnswer, known: DecodedCluster) -> Json:
+    """What a picture of the cluster needs to show the plan: UIDs of pods, and nodes of the new ones."""
+    spared = {spared.unit for report in answer.reports for spared in report.room.spared}
+    victims = [victim.pod.uid for report in answer.reports for victim in report.victims]
+    return {
+        "victims": victims,
+        "spared": [uid for uid in _uids(spared, known) if uid not in set(victims)],
+        "placements": [
+            {"pod": f"{pod.namespace}/{pod.name}", "node": node}
+            for report in answer.reports
+            for pod, node in report.placements
+        ],
+    }
+
+
+def _uids(units: Iterable[str], known: DecodedCluster) -> Iterator[str]:
+    named, groups = set(units), groups_table(one.object for one in known.seen)
+    for pod in known.pods():
+        meta = pod.metadata
+        around = (name for name, _ in groups.chain(group_key(pod)))
+        if pod.spec.node_name and not named.isdisjoint((f"Pod/{meta.namespace}/{meta.name}", *around)):
+            yield meta.uid
+
+
+# --- how it is decided ---------------------------------------------------------------------------
+
+
+def _settings(choice: PolicyChoice, known: DecodedCluster, manifests: Iterable[Json] = ()) -> InquirySettings:
+    try:
+        return inquiry_settings(choice, known, manifests)
+    except InvalidConfigurationError as error:
+        raise PageRefusedError(f"the configuration cannot be used: {error}") from error
+
+
+def _text(lines: Iterable[TextLine]) -> str:
+    return "\n".join(line.text for line in lines)

@@ -1,0 +1,481 @@
+"""Which pods and groups would come of these manifests, as the API server and its controllers would make them?
+
+Manifests pass admission against the objects of the cluster: defaults, priority classes, limit ranges, quotas.
+Templates are expanded into pods. Whatever is refused is a problem: a sentence that names the file, the
+document and the field. This module must not know how pods are scheduled.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from reprieve.cluster.admission.admission import (
+    AdmissionRefusal,
+    AdmissionRequest,
+    Operation,
+    admit,
+)
+from reprieve.cluster.admission.features import ALL_FEATURES, Features
+from reprieve.cluster.admission.quotas import UsageChange, applies, charged
+from reprieve.cluster.api.codec import Decoded
+from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
+from reprieve.cluster.api.values import items, name_of, part, text_in, without_nulls
+from reprieve.inquiry.controller_objects import (
+    claims_of_set,
+    daemon_pods,
+    ephemeral_claims,
+    namespace_in,
+    next_job_of,
+    provisioned,
+    replica_set_of,
+)
+from reprieve.inquiry.decoded_cluster import DecodedCluster, ObjectsByName, decoded_bodies, uid_for
+from reprieve.model.formatting import counted, listed
+from reprieve.model.json import Json
+from reprieve.model.objects import KubernetesObject, Node, Pod, ReplicaSet
+
+# --- another class -------------------------------------------------------------------------------
+
+
+_TEMPLATE = ("spec", "template", "spec")
+# Where each kind has the spec that names the class; a Workload has it in its templates.
+_SPECS = {
+    "Pod": ("spec",),
+    "PodGroup": ("spec",),
+    "CompositePodGroup": ("spec",),
+    "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController"), _TEMPLATE),
+    **dict.fromkeys(("StatefulSet", "DaemonSet", "Job"), _TEMPLATE),
+}
+
+
+def with_class(body: Json, priority_class: str) -> Json:
+    kind = text_in(body, "kind")
+    if priority_class and kind == "Workload":
+        return {**body, "spec": _classed_templates(part(body, "spec"), priority_class)}
+    return _classed(body, _SPECS[kind], priority_class) if priority_class and kind in _SPECS else body
+
+
+def _classed(body: Json, path: tuple[str, ...], priority_class: str) -> Json:
+    if not path:
+        kept = {k: v for k, v in body.items() if k not in ("priority", "preemptionPolicy")}
+        return {**kept, "priorityClassName": priority_class}
+    return {**body, path[0]: _classed(part(body, path[0]), path[1:], priority_class)}
+
+
+def _classed_templates(spec: Json, priority_class: str) -> Json:
+    fields = ("podGroupTemplates", "compositePodGroupTemplates")
+    changed = {
+        name: [
+            _classed_templates(_classed(template, (), priority_class), priority_class)
+            for template in items(spec, name)
+        ]
+        for name in fields
+        if name in spec
+    }
+    return {**spec, **changed}
+
+
+# What other manifests need is created first, whatever the order of the files.
+_FIRST = (
+    "Namespace",
+    "PriorityClass",
+    "StorageClass",
+    "LimitRange",
+    "ResourceQuota",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodDisruptionBudget",
+    "Service",
+    "Workload",
+    "CompositePodGroup",
+    "PodGroup",
+)
+# Kinds that are pods or create them, and the version of each that is read.
+_VERSIONS = {
+    "Pod": ("v1",),
+    "Deployment": ("apps/v1",),
+    "ReplicaSet": ("apps/v1",),
+    "ReplicationController": ("v1",),
+    "StatefulSet": ("apps/v1",),
+    "DaemonSet": ("apps/v1",),
+    "Job": ("batch/v1",),
+    "CronJob": ("batch/v1",),
+}
+# Kinds that people keep beside their workloads, and that matter neither to placement nor to preemption.
+_WITHOUT_PODS = frozenset(
+    {
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "CustomResourceDefinition",
+        "EndpointSlice",
+        "Endpoints",
+        "Event",
+        "HorizontalPodAutoscaler",
+        "Ingress",
+        "IngressClass",
+        "Lease",
+        "MutatingWebhookConfiguration",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "ServiceAccount",
+        "ValidatingWebhookConfiguration",
+    }
+)
+# Metadata that a server sets: manifests that were exported from a cluster have it.
+_OF_THE_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+)
+_QUOTA_NAMES = {
+    "Pod": "pods",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Service": "services",
+    "Deployment": "deployments.apps",
+    "ReplicaSet": "replicasets.apps",
+    "StatefulSet": "statefulsets.apps",
+    "DaemonSet": "daemonsets.apps",
+    "Job": "jobs.batch",
+    "CronJob": "cronjobs.batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object as a client would send it. ``where``: "new.yaml, document 2", for problems."""
+
+    body: Json
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedObject:
+    """An object of a manifest, and the pods that come of it."""
+
+    kind: str
+    namespace: str
+    name: str
+    pods: tuple[Pod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedManifests:
+    """``created``: what a scheduler would see of them, pods included."""
+
+    created: tuple[Decoded[KubernetesObject], ...] = ()
+    asked: tuple[AskedObject, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def admitted(
+    manifests: Iterable[Manifest],
+    cluster: DecodedCluster,
+    namespace: str,
+    priority_class: str = "",
+    features: Features = ALL_FEATURES,
+) -> AdmittedManifests:
+    """``priority_class``: which pods and groups get instead of their own."""
+    creating = _Creating(cluster, namespace, priority_class, features)
+    for manifest in sorted(manifests, key=_turn):
+        creating.create(manifest)
+    return creating.result()
+
+
+def _turn(manifest: Manifest) -> int:
+    kind = text_in(manifest.body, "kind")
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
+
+
+class _RefusedError(Exception):
+    """The API server would refuse the object: a sentence."""
+
+
+@dataclass(slots=True)
+class _Creating:
+    cluster: DecodedCluster
+    namespace: str
+    priority_class: str
+    features: Features
+    lookup: "_Lookup" = field(init=False)
+    created: list[Decoded[KubernetesObject]] = field(default_factory=list)
+    asked: list[AskedObject] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lookup = _Lookup(self.cluster.by_name.copy(), _known_namespaces(self.cluster))
+
+    def result(self) -> AdmittedManifests:
+        if self.unknown and not self.asked and not self.problems:
+            self.problems.extend(self.unknown)
+        if self.unknown and self.asked:
+            self.notes.extend(f"{sentence}: the answer leaves it out." for sentence in self.unknown)
+        return AdmittedManifests(
+            tuple(self.created), tuple(self.asked), tuple(dict.fromkeys(self.notes)), tuple(self.problems)
+        )
+
+    def create(self, manifest: Manifest) -> None:
+        where = f"{manifest.where}: " if manifest.where else ""
+        body = manifest.body
+        kind, api_version = text_in(body, "kind"), text_in(body, "apiVersion")
+        if not kind or not api_version:
+            missing = "kind" if not kind else "apiVersion"
+            self.problems.append(f"{where}{missing}: expected a string, got nothing")
+            return
+        if kind in _WITHOUT_PODS:
+            return
+        if kind not in (*_FIRST, *_VERSIONS):
+            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known")
+            return
+        if api_version not in _VERSIONS.get(kind, (api_version,)):
+            (expected,) = _VERSIONS[kind]
+            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}")
+            return
+        try:
+            self._create(body)
+        except _RefusedError as refusal:
+            self.problems.append(f"{where}{refusal}")
+
+    def _create(self, sent: Json) -> None:
+        sent = with_class(sent, self.priority_class)
+        if sent["kind"] == "Pod":
+            (pod,) = self._created_pod(sent)
+            self.asked.append(AskedObject("Pod", pod.metadata.namespace, pod.metadata.name, (pod,)))
+            return
+        if sent["kind"] == "PersistentVolumeClaim":
+            self._create_claim(sent)
+            return
+        body = self._created(sent)
+        match body["kind"]:
+            case "Workload":
+                self._ask(body, ())
+                for group in groups_of(body):
+                    self._created(group)
+            case "PodGroup" | "CompositePodGroup":
+                self._ask(body, ())
+            case kind if kind in _VERSIONS:
+                self._ask(body, tuple(self._pods(body)))
+
+    def _ask(self, body: Json, pods: tuple[Pod, ...]) -> None:
+        meta = part(body, "metadata")
+        self.asked.append(AskedObject(body["kind"], text_in(meta, "namespace"), name_of(body), pods))
+
+    # --- one object ---
+
+    def _stored(self, sent: Json) -> Json:
+        kind, api_version = text_in(sent, "kind"), text_in(sent, "apiVersion")
+        meta = {k: v for k, v in part(sent, "metadata").items() if k not in _OF_THE_SERVER}
+        name = text_in(meta, "name") or (f"{g}new" if (g := text_in(meta, "generateName")) else "")
+        if not name:
+            raise _RefusedError(f"{kind}: metadata.name: expected a name, got nothing")
+        namespace = text_in(meta, "namespace") or self.namespace
+        meta |= {"name": name, "uid": uid_for(kind, namespace, name)}
+        group, _, version = api_version.rpartition("/")
+        request = AdmissionRequest(
+            Operation.CREATE,
+            group,
+            version,
+            kind,
+            {**without_nulls(sent), "metadata": meta},
+            namespace=namespace,
+            features=self.features,
+        )
+        answer = admit(request, self.lookup)
+        match answer:
+            case dict():
+                self._charge(answer)
+                return answer
+            case AdmissionRefusal(sentence=sentence):
+                raise _RefusedError(f"{kind} {name}: {self._hinted(sentence)}")
+            case errors:
+                raise _RefusedError(f"{kind} {name}: {'; '.join(map(str, errors))}")
+
+    def _hinted(self, sentence: str) -> str:
+        if "there is no PriorityClass" not in sentence:
+            return sentence
+        known = sorted(name_of(one) for one in self.lookup.all("PriorityClass"))
+        return f"{sentence}; there {'is' if len(known) == 1 else 'are'} {listed(known) or 'none'}"
+
+    def _charge(self, body: Json) -> None:
+        """A quota whose use is not known, as in a file that was written by hand, limits nothing here."""
+        resource = _QUOTA_NAMES.get(body["kind"])
+        if resource is None:
+            return
+        namespace = text_in(part(body, "metadata"), "namespace")
+        change = UsageChange(resource, body, {})
+        for quota in [q for q in self.lookup.all("ResourceQuota") if namespace_in(q) == namespace]:
+            if not applies(quota, resource, body):
+                continue
+            if not part(quota, "status", "hard"):
+                self.notes.append(
+                    f"ResourceQuota {namespace}/{name_of(quota)} shows no use: it is not applied."
+                )
+                continue
+            used = charged(quota, change)
+            if isinstance(used, str):
+                raise _RefusedError(f"{body['kind']} {name_of(body)}: {used}")
+            self.lookup.put({**quota, "status": {**part(quota, "status"), "used": used}})
+
+    def _add(self, body: Json) -> list[Decoded[KubernetesObject]]:
+        self.lookup.put(body)
+        found = [*decoded_bodies([body])]
+        self.created.extend(found)
+        return found
+
+    # --- the pods of an object ---
+
+    def _pods(self, body: Json) -> Iterator[Pod]:
+        """A pod that exists already is not created again."""
+        owner, there = owner_in(body), self._existing(body)
+        fresh = [*self._fresh(body, there)]
+        if there:
+            what = f"{owner.kind} {owner.namespace}/{owner.name}"
+            more = counted(len(fresh), "more pod")
+            self.notes.append(f"{what} exists and has {counted(len(there), 'pod')}: {more} would be created.")
+        for pod in fresh:
+            yield from self._created_pod(pod)
+
+    def _created_pod(self, body: Json) -> Iterator[Pod]:
+        stored = self._stored(body)
+        namespace, name = namespace_in(stored), name_of(stored)
+        if (known := self.lookup.find("Pod", namespace, name)) is not None:
+            raise _RefusedError(f"Pod {namespace}/{name} {self._state_of(known)}")
+        if node := text_in(part(stored, "spec"), "nodeName"):
+            raise _RefusedError(f"Pod {name}: spec.nodeName is {node}: then no scheduler decides about it")
+        for claim in ephemeral_claims(stored):
+            self._create_claim(claim)
+        for found in self._add(stored):
+            if isinstance(found.object, Pod):
+                yield found.object
+
+    def _state_of(self, pod: Json) -> str:
+        if self.cluster.by_name.find("Pod", namespace_in(pod), name_of(pod)) is None:
+            return "is given twice"
+        node = text_in(part(pod, "spec"), "nodeName")
+        return (
+            f"exists already and runs on {node}"
+            if node
+            else f"exists already and waits: ask about pod/{name_of(pod)}"
+        )
+
+    def _fresh(self, body: Json, there: Sequence[Pod]) -> Iterator[Json]:
+        match body["kind"]:
+            case "DaemonSet":
+                yield from self._daemons(body, {pod.spec.node_name for pod in there})
+            case "StatefulSet":
+                known = {pod.metadata.name for pod in there}
+                for pod in [pod for pod in pods_of(body) if name_of(pod) not in known]:
+                    for claim in claims_of_set(body, name_of(pod)):
+                        self._create_claim(claim)
+                    yield pod
+            case "CronJob":
+                yield from pods_of(self._created(next_job_of(body)))
+            case "Deployment":
+                pods = [*pods_of(self._created(replica_set_of(body)))]
+                for number, pod in enumerate(pods[len(there) :], len(there)):
+                    yield self._renamed(pod, f"{name_of(body)}-{number}")
+            case _:
+                for pod in [*pods_of(body)][len(there) :]:
+                    yield self._renamed(pod, name_of(pod))
+
+    def _created(self, sent: Json) -> Json:
+        body = self._stored(sent)
+        self._add(body)
+        return body
+
+    def _renamed(self, pod: Json, name: str) -> Json:
+        """The names of pods are ours: one that is taken is not used."""
+        meta = part(pod, "metadata")
+        while self.lookup.find("Pod", text_in(meta, "namespace"), name) is not None:
+            name = f"{name}-new"
+        return {**pod, "metadata": {**meta, "name": name}}
+
+    def _create_claim(self, sent: Json) -> None:
+        """A volume that need not wait for a pod is provisioned, and its claim bound first."""
+        if self.lookup.find("PersistentVolumeClaim", namespace_in(sent), name_of(sent)) is not None:
+            return
+        claim = self._stored(sent)
+        name = text_in(part(claim, "spec"), "storageClassName")
+        storage_class = self.lookup.find("StorageClass", "", name)
+        waits = text_in(storage_class or {}, "volumeBindingMode") == "WaitForFirstConsumer"
+        known = storage_class is not None or self.lookup.objects.has_kind("StorageClass")
+        if waits or (known and not text_in(storage_class or {}, "provisioner")):
+            self._add(claim)
+            return
+        which = f" of class {name}" if name else ""
+        self.notes.append(f"New volumes{which} are assumed to be provisioned where every node reaches them.")
+        for body in provisioned(claim):
+            self._add(body)
+
+    def _daemons(self, body: Json, has: set[str]) -> Iterator[Json]:
+        trial = {
+            **daemon_pod(part(body, "spec", "template"), owner_in(body), ""),
+            "metadata": {"name": "trial"},
+        }
+        (place,) = [one.object for one in decoded_bodies([trial]) if isinstance(one.object, Pod)]
+        nodes = [one.object for one in (*self.cluster.seen, *self.created) if isinstance(one.object, Node)]
+        return daemon_pods(body, place, [node for node in nodes if node.metadata.name not in has])
+
+    def _existing(self, body: Json) -> list[Pod]:
+        """The pods of the cluster that the object's controller owns, if the object exists."""
+        owner = owner_in(body)
+        if self.cluster.by_name.find(owner.kind, owner.namespace, owner.name) is None:
+            return []
+        owned = partial(_is_owned, namespace=owner.namespace)
+        if owner.kind == "Deployment":
+            sets = {
+                one.object.metadata.name
+                for one in self.cluster.seen
+                if isinstance(one.object, ReplicaSet)
+                and owned(one.object, kind="Deployment", names={owner.name})
+            }
+            return [pod for pod in self.cluster.pods() if owned(pod, kind="ReplicaSet", names=sets)]
+        return [pod for pod in self.cluster.pods() if owned(pod, kind=owner.kind, names={owner.name})]
+
+
+def _is_owned(thing: KubernetesObject, *, namespace: str, kind: str, names: set[str]) -> bool:
+    meta = thing.metadata
+    return meta.namespace == namespace and any(
+        ref.controller and ref.kind == kind and ref.name in names for ref in meta.owner_references
+    )
+
+
+# --- what admission reads of the cluster ---------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """``namespaces``: those that objects are in, for clusters whose Namespaces were not read."""
+
+    objects: ObjectsByName
+    namespaces: Mapping[str, Json]
+
+    def find(self, kind: str, namespace: str, name: str) -> Json | None:
+        found = self.objects.find(kind, namespace, name)
+        if found is None and kind == "Namespace":
+            return self.namespaces.get(name) if self.objects.has_kind("Namespace") else {}
+        if kind == "RuntimeClass":
+            return {}  # classes are not read: a pod counts as its manifest says
+        return found
+
+    def all(self, kind: str) -> Iterator[Json]:
+        return self.objects.all(kind)
+
+    def put(self, body: Json) -> None:
+        self.objects.put(body)
+
+
+def _known_namespaces(cluster: DecodedCluster) -> dict[str, Json]:
+    return {one.object.metadata.namespace: {} for one in cluster.seen if one.object.metadata.namespace}

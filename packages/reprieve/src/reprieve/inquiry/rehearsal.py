@@ -1,0 +1,201 @@
+"""What does the scheduler decide in a cluster in memory, in which every effect succeeds?
+
+The scheduler of production observes and decides; here its effects are answered at once, as a cluster would.
+Victims terminate, and are gone when their grace periods end: time passes until then, and the scheduler does
+what it would do meanwhile. Nothing is read or written, and this module must not know what is asked.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import inf
+
+import msgspec
+
+from reprieve.cluster.api.codec import Decoded
+from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
+from reprieve.model.events import Done, Event, EvictionsRead, Gone, Seen, Synced
+from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.workloads import PastEviction
+from reprieve.preemption.eligibility import grace_of
+from reprieve.runtime.in_memory_loop import WITHOUT_PAUSE, InMemoryLoop
+from reprieve.scheduler.core import Scheduler
+from reprieve.scheduler.reporting.decision import Decided
+from reprieve.scheduler.settings import Settings
+
+_LONGEST_BACKOFF = 10.0  # seconds until a demand that a change has woken is decided
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsed:
+    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
+
+    decided: tuple[Decided, ...]
+    evicted: Mapping[Target, Pod]
+    messages: Mapping[Target, str]
+    failures: tuple[str, ...]
+
+
+def rehearse(
+    settings: Settings,
+    seen: Sequence[Decoded[KubernetesObject]],
+    now: float,
+    evicted: tuple[PastEviction, ...] = (),
+) -> Rehearsed:
+    """``evicted``: what events say of earlier evictions."""
+    return _begun(settings, now, evicted).rehearsed(seen)
+
+
+@dataclass(slots=True)
+class Rehearsals:
+    """Rehearsals in clusters that have most objects in common: the scheduler observes those once."""
+
+    common: Sequence[Decoded[KubernetesObject]]
+    _ids: frozenset[int] = field(init=False)
+    _known: "tuple[object, _Stage] | None" = None  # where the common objects are seen, and for which question
+
+    def __post_init__(self) -> None:
+        self._ids = frozenset(map(id, self.common))
+
+    def rehearse(
+        self,
+        settings: Settings,
+        seen: Sequence[Decoded[KubernetesObject]],
+        now: float,
+        evicted: tuple[PastEviction, ...] = (),
+    ) -> Rehearsed:
+        others = [one for one in seen if id(one) not in self._ids]
+        if len(seen) - len(others) < len(self.common):
+            return rehearse(settings, seen, now, evicted)
+        if self._known is None or self._known[0] != (settings, now, evicted):
+            stage = _begun(settings, now, evicted)
+            stage.see(self.common)
+            stage.loop.catch_up(now)
+            self._known = (settings, now, evicted), stage
+        return self._known[1].fork().rehearsed(others)
+
+
+def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
+    stage = _Stage(Scheduler(_at_once(settings)), now)
+    stage.events.append(EvictionsRead(evicted, since=now))
+    stage.loop.catch_up(now)
+    return stage
+
+
+def _at_once(settings: Settings) -> Settings:
+    """No process stands beside, and all demands are there: nothing is waited for."""
+    policies = {name: replace(policy, patience=None) for name, policy in settings.policies.items()}
+    window = None if settings.resize_window is None else 0.0
+    return replace(settings, policies=policies, resize_window=window)
+
+
+@dataclass(slots=True)
+class _Stage:
+    scheduler: Scheduler
+    now: float
+    pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)  # that the scheduler has not observed yet
+    decided: list[Decided] = field(default_factory=list)
+    evicted: dict[Target, Pod] = field(default_factory=dict)
+    leaving: dict[Target, float] = field(default_factory=dict)  # when each victim is gone
+    until: float = -inf  # when all is decided that follows from a victim that is gone
+    messages: dict[Target, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    loop: InMemoryLoop = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Decisions take less time than calls: the next is made while the calls of the last are in flight.
+        self.loop = InMemoryLoop(self.scheduler, self, WITHOUT_PAUSE)
+
+    def fork(self) -> "_Stage":
+        """Before anything is decided, what is remembered beside the scheduler are its pods and failures."""
+        return _Stage(self.scheduler.fork(), self.now, dict(self.pods), failures=[*self.failures])
+
+    def see(self, things: Sequence[Decoded[KubernetesObject]], *more: Event) -> None:
+        self.pods.update({_name(one.object): one.object for one in things if isinstance(one.object, Pod)})
+        self.events += [*(Seen(one.object, one.unserved) for one in things), *more]
+
+    def rehearsed(self, things: Sequence[Decoded[KubernetesObject]]) -> Rehearsed:
+        """These, after all that was seen before, are the cluster."""
+        self.see(things, Synced())
+        self.loop.settle(self.now)
+        while (moment := self.next_time()) is not None:
+            self.now = moment
+            self.events += self.gone()
+            self.loop.settle(self.now)
+        return Rehearsed(tuple(self.decided), self.evicted, self.messages, tuple(self.failures))
+
+    def next_time(self) -> float | None:
+        """When the next victim is gone, or the scheduler wants to decide again because of one."""
+        wanted = self.scheduler.next_time().on_one_clock
+        moments = [*self.leaving.values()]
+        if wanted is not None and self.now < wanted <= self.until:
+            moments.append(wanted)
+        return min(moments, default=None)
+
+    def gone(self) -> Iterator[Gone]:
+        for target in [target for target, at in self.leaving.items() if at <= self.now]:
+            del self.leaving[target]
+            self.until = self.now + _LONGEST_BACKOFF
+            yield Gone(target)
+
+    # --- for the loop ---
+
+    def has_news(self, now: float) -> bool:
+        return bool(self.events)
+
+    def take_events(self) -> list[Event]:
+        events, self.events = self.events, []
+        return events
+
+    def on_observed(self, effects: Sequence[Effect], now: float) -> None:
+        self._note_failures()
+        self._perform(effects)
+
+    def on_decided(self, decided: Decided | None, now: float) -> None:
+        self._note_failures()
+        if decided is not None:
+            self.decided.append(decided)
+            self._perform(decided.effects)
+
+    def _note_failures(self) -> None:
+        self.failures += [f"{failure.target}: {failure.error}" for failure in self.scheduler.failures()]
+
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        self.events += [event for effect in effects for event in self._answers(effect)]
+
+    def _answers(self, effect: Effect) -> Iterator[Event]:
+        yield Done(effect)
+        match effect:
+            case Bind(target, node):
+                yield Seen(self._changed(_bound(self._pod(target), node)))
+            case Evict(target):
+                pod = self._pod(target)
+                self.evicted[target] = pod
+                self.leaving[target] = self.now + max(1, grace_of(pod))
+                yield Seen(self._changed(_terminating(pod, self.now)))
+            case SetCondition(target, type="PodScheduled", message=message):
+                self.messages[target] = message
+            case _:
+                pass
+
+    def _pod(self, target: Target) -> Pod:
+        return self.pods[target.namespace, target.name]
+
+    def _changed(self, pod: Pod) -> Pod:
+        self.pods[_name(pod)] = pod
+        return pod
+
+
+def _name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
+
+
+def _bound(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+def _terminating(pod: Pod, now: float) -> Pod:
+    moment = datetime.fromtimestamp(now, UTC)
+    meta = msgspec.structs.replace(pod.metadata, resource_version="", deletion_timestamp=moment)
+    return msgspec.structs.replace(pod, metadata=meta)

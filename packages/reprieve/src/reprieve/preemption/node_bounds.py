@@ -1,0 +1,148 @@
+"""Lower bounds on what a plan for one pod must evict on each node, computed for all nodes at once.
+
+A node whose bound is worse than the best plan found so far is never planned (``node_pruning``). The bounds
+look at room and budgets alone: other constraints can make a plan dearer, never cheaper, so the bounds hold
+with them too. None of them says which units go.
+"""
+
+import numpy as np
+
+from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.preemption.criteria import HIGHEST_PRIORITY, OFFSET, PRIORITY_SUM, Candidates, Criterion
+from reprieve.preemption.potential_nodes import PotentialNodes, charges_of
+
+NO_CANDIDATES = Candidates(
+    nodes=np.zeros(0, np.int64),
+    priority=np.zeros((0, 0), np.int64),
+    start=np.zeros((0, 0), np.float64),
+    possible=np.zeros((0, 0), np.bool_),
+    certain=np.zeros((0, 0), np.bool_),
+    fewest=np.zeros(0, np.int64),
+    ceiling=np.zeros(0, np.float64),
+    within_budgets=np.zeros(0, np.int64),
+    idle=np.zeros(0, np.int64),
+    groups_broken=np.zeros(0, np.int64),
+    alone=lambda _: np.zeros((0, 0), np.int64),
+)
+
+
+def closely_bounded(potential: PotentialNodes) -> Candidates:
+    """Bounds from every unit on a node: so much room is missing, and so few may go by the budgets."""
+    node_units, shortage, evictable = potential.node_units, -potential.left, potential.evictable
+    there, unit, units = node_units.there, node_units.units, evictable.units
+    blocks, freed = node_units.blocks, node_units.freed
+    priority = units.priority[unit]
+    guarded = np.zeros(len(units.of_pod), np.bool_)  # [pod]
+    guarded[evictable.accounts.pods] = True
+    # Each unit that no budget selects may go, and of the others no more than all budgets there allow
+    # together.
+    unguarded = (there & ~units.with_any(guarded)[unit]).sum(axis=0)
+    charges = charges_of(node_units, potential.shares)
+    return Candidates(
+        nodes=node_units.nodes,
+        priority=priority,
+        start=units.start[unit],
+        possible=there,
+        certain=blocks,
+        fewest=np.maximum(fewest_evictions(shortage, freed), blocks.sum(axis=0)),
+        ceiling=lowest_ceiling(shortage, freed, np.where(there, priority, _lowest(priority, there))),
+        within_budgets=unguarded + charges.allowances,
+        idle=np.zeros(len(node_units.nodes), np.int64),
+        groups_broken=np.zeros(len(node_units.nodes), np.int64),
+        alone=lambda criterion: evictable.prices.alone_at_least(criterion, unit),
+    )
+
+
+def roughly_bounded(potential: PotentialNodes) -> Candidates:
+    """Bounds that are quick to have: as if a node had one unit, in one slot, which stands for all."""
+    node_units, shortage, evictable = potential.node_units, -potential.left, potential.evictable
+    there, unit, size = node_units.there, node_units.units, (1, len(node_units.nodes))
+    freed, blocks, priority = node_units.freed, node_units.blocks, evictable.units.priority[unit]
+    lowest, start = _lowest(priority, there), evictable.units.start[unit]
+    fewest = np.maximum(fewest_if_all_were_largest(shortage, freed), blocks.sum(axis=0))
+
+    def alone(criterion: Criterion) -> Ints | Floats:
+        if criterion is HIGHEST_PRIORITY:
+            return lowest[None]
+        if criterion is PRIORITY_SUM:  # and each has one pod at least
+            return lowest[None] + OFFSET
+        return np.broadcast_to(np.int64(evictable.prices.least_alone(criterion)), size)
+
+    return Candidates(
+        nodes=node_units.nodes,
+        priority=lowest[None],
+        start=np.maximum.reduce(np.where(there, start, -np.inf), axis=0, initial=-np.inf)[None],
+        possible=np.ones(size, np.bool_),
+        certain=np.zeros(size, np.bool_),
+        fewest=fewest,
+        ceiling=lowest_ceiling(shortage, freed, np.where(there, priority, lowest)),
+        within_budgets=_roughly_within_budgets(potential, fewest) if potential.shares else fewest,
+        idle=np.zeros(len(node_units.nodes), np.int64),
+        groups_broken=np.zeros(len(node_units.nodes), np.int64),
+        alone=alone,
+        has_one_slot=True,
+    )
+
+
+def _roughly_within_budgets(potential: PotentialNodes, fewest: Ints) -> Ints:
+    """[node] no more units than this can go without exceeding a budget, if ``fewest`` ([node]) go at least.
+
+    No plan is within the budgets if the units are not enough whose budgets allow that they go alone.
+    """
+    node_units, left = potential.node_units, potential.left
+    affordable = node_units.there & ~potential.shares.unaffordable()[node_units.units]  # [slot, node]
+    within = affordable.sum(axis=0)
+    has_room = (left + (node_units.freed * affordable).sum(axis=1) >= 0).all(axis=0)
+    is_enough = has_room & ~(node_units.blocks & ~affordable).any(axis=0)
+    at_most: Ints = np.where(is_enough, within, np.minimum(within, fewest - 1))
+    return at_most
+
+
+def _lowest(priority: Ints, there: Mask) -> Ints:
+    """[node] the lowest priority of a unit there; OFFSET, which is above all of them, if there is none."""
+    lowest: Ints = np.minimum.reduce(np.where(there, priority, OFFSET), axis=0, initial=OFFSET)
+    return lowest
+
+
+def fewest_if_all_were_largest(shortage: Ints, freed: Ints) -> Ints:
+    """[node] how many units must be evicted at least, if each gave back as much as the largest there.
+
+    shortage  [resource, node]        what is missing; zero or less where there is enough
+    freed     [resource, slot, node]  what evicting the unit in that slot gives back
+    """
+    largest = np.maximum(np.maximum.reduce(freed, axis=1, initial=0), 1)
+    # Quotients of integers take ten times as long. Those of floats may be too large by a rounding error, and
+    # the next higher integer would be no bound, so they are made smaller by more than any such error.
+    quotients: Floats = np.maximum.reduce(shortage / largest * (1 - 2**-50), axis=0, initial=0.0)
+    return np.ceil(quotients).astype(np.int64)
+
+
+def fewest_evictions(shortage: Ints, freed: Ints) -> Ints:
+    """[node] how many units must be evicted at least before the demand fits.
+
+    shortage  [resource, node]        what is missing; zero or less where there is enough
+    freed     [resource, slot, node]  what evicting the unit in that slot gives back
+    """
+    # Largest first: no other order covers a shortage with fewer evictions. That is exact for each resource by
+    # itself. One eviction may serve several resources, so the maximum over them is a bound, and their sum is
+    # not.
+    largest_first = -np.sort(-freed, axis=1)
+    covered = np.cumsum(largest_first, axis=1)  # [resource, k, node]: freed by the first k + 1 evictions
+    # After each of these evictions there is still too little: one more is needed, and one if there was at
+    # first.
+    needed = (covered < shortage[:, None]).sum(axis=1) + (shortage > 0)
+    fewest: Ints = needed.max(axis=0, initial=0)
+    return fewest
+
+
+def lowest_ceiling(shortage: Ints, freed: Ints, priority: Ints) -> Floats:
+    """[node] the lowest priority up to which all units together free enough; minus infinity if none must go.
+
+    priority  [slot, node]  the higher slot has the lower priority, or the same
+    """
+    ceiling = np.full(shortage.shape[1], -np.inf)
+    for slot in reversed(range(len(priority))):
+        # Without the units in all higher slots there is still too little: this one must go as well.
+        ceiling = np.where(np.maximum.reduce(shortage, axis=0, initial=0) > 0, priority[slot], ceiling)
+        shortage = shortage - freed[:, slot]
+    return ceiling

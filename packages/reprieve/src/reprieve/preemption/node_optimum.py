@@ -1,0 +1,237 @@
+"""The best plan for one pod: where there may be a better one than was found, all sets of units are tried.
+
+Most nodes are ruled out by bounds in columns. On the others a search goes through the units there, and turns
+back where what is chosen already costs too much. Where all are ruled out, that is a proof.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from reprieve.model.columns import Floats, Ints, Mask, mask_of
+from reprieve.placement.effort import Effort, Share
+from reprieve.placement.place import Placement
+from reprieve.preemption.budgets import Joint
+from reprieve.preemption.criteria import Combined, Cost, Criterion
+from reprieve.preemption.node_bounds import closely_bounded
+from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
+from reprieve.preemption.plan import Plan, Quality
+from reprieve.preemption.potential_nodes import PotentialNodes
+from reprieve.preemption.units import Unit
+
+_AT_A_TIME = 256  # nodes that are bounded closely together
+_STEPS_PER_UNIT = 4  # of the search on a node; so many are about as much work as one placement of a pod
+
+
+def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
+    """The plans with a better one in front, if there is one, and with what is known of the best."""
+    question = nodes.question
+    best = plans[0] if plans else None
+    # Where there is no effort, one record stands for all demands.
+    effort = question.demand.effort if question.demand.effort.units else Effort(0)
+    before, share = effort.spent, effort.share()
+    least: Sequence[float] | None = None  # of the nodes that may have a better plan
+    for place, bound in _may_be_better(nodes, best):
+        if best is not None and not best.cost.is_above(bound):
+            continue
+        known = nodes.potential.is_clear[nodes.potential.node_units.nodes[place]]
+        found = _best_on(nodes.potential, place, best, share) if known and not share.is_spent else None
+        if found is not None:
+            best = found
+        elif (not known or share.is_spent) and least is None:
+            least = bound
+    if best is None:
+        return plans
+    others = [plan for plan in plans if plan.domain != best.domain]
+    # Within one domain of a topology, the plan may be on a node that was not looked at here.
+    is_exact = not nodes.evictable.matter.any() and not question.demand.topology_key
+    proved = is_exact and least is None
+    bound = tuple(best.cost) if proved else tuple(least or ()) if is_exact else ()
+    names = (criterion.name for criterion in question.criteria)
+    spent = effort.spent - before
+    quality = Quality(best.cost.named(), tuple(zip(names, bound, strict=False)), proved, spent)
+    return [replace(best, quality=quality), *others]
+
+
+def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, Sequence[float]]]:
+    """Places of nodes, and bounds of the plans there, the lowest first; until no plan can be better."""
+    order, potential, strict = (
+        nodes.question.criteria,
+        nodes.potential,
+        nodes.question.policy.breaks_no_budget,
+    )
+    rough, cost = nodes.rough_bounds, best.cost if best is not None else None
+    places = np.arange(len(potential.node_units.nodes))
+    if not rough:  # nothing is known by the first criterion
+        yield from ((place, ()) for place in places.tolist())
+        return
+    if cost is not None:
+        places = places[_below(rough, cost, len(places))]
+    places = _lowest_first(places, rough)
+    for first in range(0, len(places), _AT_A_TIME):
+        some = np.sort(places[first : first + _AT_A_TIME])
+        part = closely_bounded(potential.on(mask_of(some, len(potential.node_units.nodes))))
+        bounds = lower_bounds([part], order)
+        open_ones = np.arange(len(some))
+        if cost is not None:
+            open_ones = open_ones[_below(bounds, cost, len(some))]
+        if strict:
+            open_ones = open_ones[part.fewest[open_ones] <= part.within_budgets[open_ones]]
+        for place in _lowest_first(open_ones, bounds).tolist():
+            yield int(some[place]), [bound[place].item() for bound in bounds]
+
+
+def _lowest_first(places: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
+    """Places in the order of their bounds; as they are if the first criterion has no bound."""
+    return places[np.lexsort([bound[places] for bound in reversed(bounds)])] if bounds else places
+
+
+def _below(bounds: Sequence[Ints | Floats], cost: Cost, size: int) -> Mask:
+    """[node] whether a plan there may cost less than this; ``bounds``: [criterion][node]."""
+    below, ties = np.zeros(size, np.bool_), np.ones(size, np.bool_)
+    for place, bound in enumerate(bounds):
+        if not ties.any():
+            break
+        below |= ties & (bound < cost[place])
+        ties &= bound == cost[place]
+    return below | ties if len(bounds) < len(cost) else below
+
+
+def _best_on(potential: PotentialNodes, place: int, limit: Plan | None, share: Share) -> Plan | None:
+    """The best plan there that costs less than the limit."""
+    node_units, question, evictable = potential.node_units, potential.question, potential.evictable
+    slots = np.flatnonzero(node_units.there[:, place])
+    search = _Choice(
+        potential,
+        node_units.units[slots, place],
+        [tuple(freed) for freed in node_units.freed[:, slots, place].T.tolist()],
+        node_units.blocks[slots, place].tolist(),
+        share,
+        limit.cost if limit is not None else None,
+    )
+    search.run(tuple((-potential.left[:, place]).tolist()))
+    if search.best is None:
+        return None
+    victims, cost, broken = search.best
+    row, gone = int(node_units.nodes[place]), {unit.number for unit in victims}
+    listed = evictable.units.listed(search.numbers)
+    return Plan(
+        domain=question.view.nodes.names[row],
+        placement=Placement((row,)),
+        victims=tuple(unit for unit in listed if unit.number in gone),
+        spared=tuple(unit for unit in listed if unit.number not in gone),
+        broken=broken,
+        pods=question.demand.pods,
+        gangs_broken=evictable.gangs.broken(victims) if evictable.gangs is not None else 0,
+        cost=cost,
+    )
+
+
+@dataclass(slots=False, eq=False)
+class _Choice:
+    """Goes through sets of the units on one node, the units with the most room first."""
+
+    potential: PotentialNodes
+    numbers: Ints  # [slot] of the units; slots that are empty are left out
+    freed: list[tuple[int, ...]]  # [slot][requested resource] plain numbers: sets are tried one by one
+    blocks: list[bool]  # [slot] it has to go in any case
+    share: Share
+    limit: Cost | None
+    best: tuple[tuple[Unit, ...], Cost, int] | None = None
+    _steps: int = 0
+
+    def run(self, lack: tuple[int, ...]) -> None:
+        blocking = [i for i, blocks in enumerate(self.blocks) if blocks]
+        others = [i for i, blocks in enumerate(self.blocks) if not blocks and any(self.freed[i])]
+        for i in blocking:
+            lack = _less(lack, self.freed[i])
+        scale = [max(1, amount) for amount in lack]
+        self._order = sorted(others, key=lambda i: -max(map(_ratio, self.freed[i], scale), default=0))
+        # [turn][resource] the most that one of the units from this turn on gives back.
+        self._most: list[tuple[int, ...]] = [(0,) * len(lack)]
+        for i in reversed(self._order):
+            self._most.append(tuple(map(max, self._most[-1], self.freed[i])))
+        self._most.reverse()
+        self._choose(0, lack, blocking)
+
+    @cached_property
+    def _units(self) -> list[Unit]:
+        return self.potential.evictable.units.made(self.numbers)
+
+    def _choose(self, turn: int, lack: tuple[int, ...], chosen: list[int]) -> None:
+        if not self._may_go_on():
+            return
+        if max(lack, default=0) <= 0:
+            self._found(chosen)
+            return
+        if turn == len(self._order) or not self._is_promising(turn, lack, chosen):
+            return
+        i = self._order[turn]
+        self._choose(turn + 1, _less(lack, self.freed[i]), [*chosen, i])
+        self._choose(turn + 1, lack, chosen)
+
+    def _may_go_on(self) -> bool:
+        self._steps += 1
+        if self._steps % _STEPS_PER_UNIT == 1:
+            self.share.take()
+        return not self.share.is_spent
+
+    def _found(self, chosen: list[int]) -> None:
+        question, evictable = self.potential.question, self.potential.evictable
+        victims = tuple(self._units[i] for i in chosen)
+        broken = Joint(evictable.accounts, ()).broken(victims)
+        if broken and question.policy.breaks_no_budget:
+            return
+        cost = evictable.prices.of(victims, broken)
+        if self.limit is None or cost < self.limit:
+            self.limit, self.best = cost, (victims, cost, broken)
+
+    def _is_promising(self, turn: int, lack: tuple[int, ...], chosen: list[int]) -> bool:
+        """Whether a plan with these victims and as many more as are needed at least may cost less."""
+        if self.limit is None:
+            return not any(need > 0 and not most for need, most in zip(lack, self._most[turn], strict=True))
+        more = 0
+        for need, most in zip(lack, self._most[turn], strict=True):
+            if need > 0:
+                if not most:
+                    return False
+                more = max(more, -(-need // most))
+        for place, criterion in enumerate(self.potential.question.criteria):
+            alone = self._alone(criterion)
+            if alone is None:
+                if criterion.budgets:
+                    if self.limit[place]:
+                        return True  # what is chosen may break fewer
+                    continue
+                return True
+            if criterion.combined is Combined.HIGHEST:
+                least = max((alone[i] for i in chosen), default=-np.inf)
+            else:
+                rest = [alone[i] for i in self._order[turn:]]
+                least = sum(alone[i] for i in chosen) + more * min(rest, default=0)
+            if least != self.limit[place]:
+                return bool(least < self.limit[place])
+        return False
+
+    def _alone(self, criterion: Criterion) -> list[float] | None:
+        if criterion.of_units is None:
+            return None
+        if criterion.name not in self._columns:
+            self._columns[criterion.name] = self.potential.evictable.prices.alone(
+                criterion, self.numbers
+            ).tolist()
+        return self._columns[criterion.name]
+
+    @cached_property
+    def _columns(self) -> dict[str, list[float]]:
+        return {}
+
+
+def _less(lack: tuple[int, ...], freed: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(need - amount for need, amount in zip(lack, freed, strict=True))
+
+
+def _ratio(amount: int, scale: int) -> float:
+    return amount / scale

@@ -1,0 +1,1 @@
+"""What follows when objects change or calls are answered: demands, promises, binds."""

@@ -1,0 +1,122 @@
+"""What follows when members of one gang ask to grow: they wait for each other, and are decided in one go.
+
+What their group reports of it is in ``resizes_granted``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reprieve.model.groups import GroupKey, group_key
+from reprieve.model.moment import Due, Moment
+from reprieve.model.shape import CompiledPod
+from reprieve.placement.domains import place_together
+from reprieve.placement.place import Placement
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import WaitingResize
+from reprieve.scheduler.demands.queueing_hints import ROOM_IN_PLACE
+from reprieve.scheduler.planning.current_context import context_of
+from reprieve.scheduler.planning.making_room import make_room
+from reprieve.scheduler.queue.queue import NO_CHANGES, Standing
+from reprieve.scheduler.reporting.explanation import victim_nodes
+from reprieve.scheduler.state import State
+
+_TO_BE_DECIDED = (Standing.ACTIVE, Standing.WAITING)
+_COMPARED = 16  # members of which it is tried out whose victims would help others
+
+
+def gather_or_wait(state: State, resize: WaitingResize, now: Moment) -> bool:
+    """Parks a member until others of its gang may have asked as well, or all of them to be decided next.
+
+    False: decide it now. It has waited already, or fits, or no pod may be evicted for it: then no other
+    member can be in its way. While one member waits, every other that asks waits with it, and nothing is
+    searched.
+    """
+    growth, gang = state.gang_growth, resize.gang
+    if gang is None or not growth.is_on or growth.was_gathered(resize.key):
+        return False
+    if resize.forbidden or not resize.may_preempt or state.plans.of(resize.key) is not None:
+        return False
+    if _is_silent(state, gang, growth.waited_for(gang, now.elapsed)):
+        _wait(state, gang, resize, now)
+        return True
+    members = running_members(state, gang)
+    if len(members) == 1 or _fits(state, resize, now):
+        return False
+    silent = next((pod for pod in members if not asks_to_grow(state, pod)), None)
+    if silent is not None and growth.waits_until(gang, now.elapsed) is not None:
+        growth.wait_for(gang, (silent.pod.metadata.namespace, silent.pod.metadata.name))
+        _wait(state, gang, resize, now)
+        return True
+    others = [*_others(state, resize, members)]
+    growing = _most_helpful_first(state, [resize, *others], now) if others else [resize]
+    state.queue.park(resize.key, ROOM_IN_PLACE, now.elapsed)
+    growth.gathered(gang, [one.key for one in growing])
+    return True
+
+
+def _wait(state: State, gang: GroupKey, resize: WaitingResize, now: Moment) -> None:
+    state.queue.park(resize.key, ROOM_IN_PLACE, now.elapsed)
+    until = state.gang_growth.waits_until(gang, now.elapsed)
+    if until is not None:
+        state.queue.expect(resize.key, NO_CHANGES, Due(until), now.elapsed)
+
+
+def beside_others(state: State, resize: WaitingResize) -> WaitingResize:
+    """The same demand, and which members of its gang are decided in the same go."""
+    others = tuple(sorted(key.name for key in state.gang_growth.decided_with(resize.key)))
+    return replace(resize, beside=others) if others else resize
+
+
+def _fits(state: State, resize: WaitingResize, now: Moment) -> bool:
+    context = context_of(state, resize, now)
+    found = place_together(context.demand, context.view, context.profile, promised=context.promised)
+    return isinstance(found, Placement)
+
+
+def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> Iterator[WaitingResize]:
+    """Other members to be decided: not those that have a plan, are in backoff, or were refused and wait."""
+    for key in sorted(DemandKey.of_resize(pod.pod) for pod in members if pod is not resize.pod):
+        found = state.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
+        if not isinstance(found, WaitingResize) or state.gang_growth.was_gathered(key):
+            continue
+        if state.plans.of(key) is None:
+            yield found
+
+
+def _most_helpful_first(state: State, growing: list[WaitingResize], now: Moment) -> list[WaitingResize]:
+    """Members whose victims also leave the nodes of others come first: the others may need no more then.
+
+    Of many, that would take as long as their decisions.
+    """
+    if len(growing) > _COMPARED:
+        return sorted(growing, key=lambda one: one.key)
+    nodes = {one.node for one in growing}
+
+    def helped(one: WaitingResize) -> int:
+        policy = state.settings.policies.get(one.pod.pod.spec.scheduler_name)
+        context = context_of(state, one, now)
+        plans = make_room(context, policy, state.settings.gangs, now.wall).plans
+        left = {node for _, node in victim_nodes(plans[0], context.view)} if plans else set()
+        return len(left & nodes - {one.node})
+
+    return sorted(growing, key=lambda one: (-helped(one), one.key))
+
+
+def asks_to_grow(state: State, pod: CompiledPod) -> bool:
+    resizes = state.resizes_of(pod.pod) if state.is_ours(pod.pod) else None
+    return resizes is not None and resizes.is_waiting(pod.pod)
+
+
+def _is_silent(state: State, gang: GroupKey, key: GroupKey | None) -> bool:
+    """Whether this is a running pod of the gang that has not asked."""
+    pod = state.world.pod(key) if key is not None else None
+    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not asks_to_grow(state, pod)
+
+
+def running_members(state: State, gang: GroupKey) -> list[CompiledPod]:
+    members = map(state.world.pod, state.world.groups.members(gang))
+    return [pod for pod in members if pod is not None and _runs(pod)]
+
+
+def _runs(pod: CompiledPod) -> bool:
+    return bool(pod.pod.spec.node_name) and pod.pod.metadata.deletion_timestamp is None

@@ -1,0 +1,1 @@
+"""How open plans and begun evictions go on, step by step, until they end."""

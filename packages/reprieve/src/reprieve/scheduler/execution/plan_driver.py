@@ -1,0 +1,290 @@
+"""How open plans go on when their calls are answered, when pods leave, and when they are called off.
+
+A call may be answered after its plan was called off, its victim may vanish before the answer, and one pod
+may be the victim of two plans. So each answer is first matched with the plan that waits for it, or with none.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
+from reprieve.model.events import Change
+from reprieve.model.moment import Moment
+from reprieve.model.objects import Pod
+from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demands import Requester
+from reprieve.scheduler.execution import eviction_counting, group_marks, unit_driver
+from reprieve.scheduler.execution.last_look import last_look
+from reprieve.scheduler.execution.nomination_withdrawal import (
+    on_not_cleared,
+    prune_lingering,
+    withdraw_nominations,
+)
+from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.plans.handover import (
+    Handover,
+    Stage,
+    Step,
+    abandoned,
+    acknowledged,
+    closed_text,
+    decision_in,
+    joined,
+    leaves_by_itself,
+    mark,
+    mark_text_of,
+    outlived,
+    shown_mark,
+    unmark,
+    vanished,
+)
+from reprieve.scheduler.plans.plan_records import EndReason
+from reprieve.scheduler.reporting.explanation import failure_text
+from reprieve.scheduler.state import State
+from reprieve.scheduler.targets import group_target, pod_target
+
+_REASONS: Mapping[type[Effect], EndReason] = {
+    Nominate: EndReason.NOMINATION_FAILED,
+    SetCondition: EndReason.MARK_FAILED,
+    Evict: EndReason.EVICTION_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    reason: EndReason
+    target: Target  # the pod or the group that a call was meant for, or the victim that does not leave
+    error: str
+
+
+def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Moment) -> None:
+    """A plan goes on; its demand is decided again when the calls are over, and when all victims are gone."""
+    handover, effects = step
+    if before.evicts_later and any(isinstance(effect, Evict) for effect in effects):
+        look = last_look(state, key, handover, now)
+        if look.reason is not None:
+            plan_anew(state, key, look.reason, now)
+            return
+        if look.is_new_to(handover):
+            handover, effects = joined(handover, look.joined, look.groups)
+        else:
+            state.plan_log.on_units_changed(key, look.units.values(), dict(handover.victim_nodes))
+            for unit, pods in look.units.items():
+                unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods, now)
+            group_marks.open_marks(state, _texts(handover, {group for _, group in look.groups}))
+    state.plans.keep(key, handover)
+    state.plan_log.on_advanced(key, handover, now)
+    deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
+    for pod in deletes:
+        state.ledger.terminating.begin(pod, now.elapsed)
+        state.plan_log.on_eviction_sent(key, pod)
+    eviction_counting.count_sent(state, deletes, handover, now)
+    if handover.stage is Stage.READY:
+        state.queue.again(key)
+    elif handover.stage is Stage.DRAINING and before.is_settling:
+        state.queue.let_wait(key, now.elapsed)
+    state.outbox.put(*effects)
+
+
+def on_acknowledged(state: State, effect: Effect, now: Moment) -> None:
+    key = state.plans.answered(effect)
+    handover = state.plans.of(key) if key is not None else None
+    if isinstance(effect, Evict):
+        unit_driver.on_delete_accepted(state, effect.target)
+    if key is None or handover is None:
+        unit_driver.on_answered(state, effect, now)
+    else:
+        _advance(state, key, handover, acknowledged(handover, effect), now)
+
+
+def on_failed(state: State, effect: Effect, error: str, now: Moment) -> None:
+    """The plan is called off; the demand is queued again, and its pods are told why.
+
+    A whole unit of which pods are evicted already is finished all the same. The mark of a pod that stays is
+    cleared at once: that it was set is acknowledged, but perhaps not shown yet.
+    """
+    key = state.plans.answered(effect)
+    if isinstance(effect, Evict):
+        count_as_staying(state, effect.target)
+        state.preemption_backoff.refused(effect.target, now.elapsed)
+        state.plan_log.on_refused(effect.target, key, state.plans.waiting_for_answer(effect))
+        eviction_counting.on_not_evicted(state, effect.target, now)
+    unit_driver.on_refused(state, effect, error, now)
+    if key is not None:
+        _call_off_failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
+        state.queue.retry(key, now.elapsed)
+    if isinstance(effect, Evict) and not _keeps_its_mark(state, effect.target):
+        state.outbox.put(unmark(effect.target))
+    on_not_cleared(state, effect)
+
+
+def _call_off_failed(state: State, key: DemandKey, failure: _Failure, now: Moment) -> None:
+    found = state.requester(key)
+    plan_anew(state, key, failure.reason, now)
+    if isinstance(found, Requester):
+        state.report(found, failure_text(failure.target, failure.error, key.namespace))
+
+
+def count_as_staying(state: State, pod: Target) -> None:
+    """An eviction failed, or is not sent. The pod may leave all the same, for whatever other reason.
+
+    Two plans may evict one pod: then the answer to one call says nothing of the other, which is in flight.
+    """
+    known = state.world.pod((pod.namespace, pod.name))
+    is_shown_leaving = known is not None and known.pod.metadata.deletion_timestamp is not None
+    if not is_shown_leaving and not state.plans.expects(Evict(pod)):
+        state.ledger.terminating.end(pod)
+
+
+def on_terminating(state: State, pod: Pod, now: Moment, *, is_new: bool) -> None:
+    """A pod is being deleted, for whatever reason: it need not be evicted, and must be gone in time."""
+    target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
+    goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
+    asked = now.elapsed_at(goes.timestamp() - grace) if goes is not None else None
+    state.ledger.terminating.begin(target, now.elapsed, grace, asked)
+    for key, handover in state.plans.concerned(target):
+        state.plans.keep(key, leaves_by_itself(handover, target))
+    unit_driver.on_delete_accepted(state, target)
+
+
+def give_up_stuck_victims(state: State, now: Moment) -> None:
+    """The room of pods that should be gone by now is not counted on any longer."""
+    for pod in state.ledger.terminating.overdue(now.elapsed):
+        waiting = [key for key, plan in state.plans.concerned(pod) if plan.needs_gone(pod)]
+        error = f"it has not left within {state.ledger.terminating.patience:g} s"
+        if waiting:
+            note = f"{error} of being asked to; its room is not counted on any more"
+            state.outbox.put(Announce(pod, Tone.WARNING, "PreemptionStuck", "Preempting", note))
+        for key in waiting:
+            _call_off_failed(state, key, _Failure(EndReason.VICTIM_STUCK, pod, error), now)
+
+
+def sweep(state: State, now: Moment) -> None:
+    """Clears what is left from an earlier run, or could not be cleared at its time."""
+    marks = _unused_marks(state)
+    lingering = prune_lingering(state)
+    if state.ledger.sweep.is_due(now.elapsed, leftovers=bool(marks or lingering)):
+        state.outbox.put(*(_clearing(state, mark) for mark in sorted(marks)))
+        state.outbox.put(*(Nominate(pod, "") for pod in sorted(lingering)))
+
+
+def _unused_marks(state: State) -> set[Target]:
+    """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all.
+
+    Before all objects are known, a mark says nothing: a unit may have to be finished.
+    """
+    if not state.synced or not state.plans.unused_marks():
+        return set()
+    unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
+    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or group_marks.is_shown_open(state, m)}
+
+
+def _clearing(state: State, target: Target) -> Effect:
+    key = (target.namespace, target.name)
+    if target.kind == "Pod":
+        known = state.world.pod(key)
+        return unmark(target, decision_in(shown_mark(known.pod)) if known is not None else "")
+    group = state.world.groups.group(key)
+    return outlived(target) if group is None or state.runs_on(target) else mark(target, closed_text(group))
+
+
+def _keeps_its_mark(state: State, target: Target) -> bool:
+    """Whether an open plan needs it gone, or the eviction of its unit has begun."""
+    return target in state.plans.needed() or _is_of_unit(state, target)
+
+
+def _is_of_unit(state: State, target: Target) -> bool:
+    """Whether it is a pod or a group of a unit whose eviction has begun, and is not over."""
+    units, key = state.ledger.unit_evictions, (target.namespace, target.name)
+    if target in units or state.ledger.open_marks.of(target) is not None:
+        return True
+    if target.kind == "Pod" or not units.has_group(key):
+        return False
+    group = state.world.groups.group(key)
+    return group is not None and group_target(group) == target
+
+
+def _texts(handover: Handover, groups: Iterable[Target]) -> dict[Target, str]:
+    return {group: mark_text_of(handover, group.namespace) for group in groups}
+
+
+def on_gone(state: State, target: Target, now: Moment) -> None:
+    state.ledger.victims.on_gone(target)
+    advance_without(state, target, now)
+
+
+def advance_without(state: State, target: Target, now: Moment) -> None:
+    """A victim is gone, or lost the place that it was promised: plans go on without it."""
+    state.preemption_backoff.lost(target)
+    state.ledger.terminating.end(target)
+    unit_driver.on_gone(state, target)
+    for key, handover in state.plans.concerned(target):
+        _advance(state, key, handover, vanished(handover, target), now)
+
+
+def on_node_lost(state: State, node: str, now: Moment) -> None:
+    """A node is gone: demands that wait for room on it plan anew."""
+    there = state.ledger.nominations.on(node)
+    first = [one.pod for one in there if one.reason is NominationReason.FIRST_PLAN]
+    for pod in first:  # it is planned anew when its plan is improved, or its patience ends
+        state.ledger.nominations.withdraw(pod)
+    for key in dict.fromkeys(state.ledger.parts[one.pod] for one in there if one.pod not in first):
+        plan_anew(state, key, EndReason.NODE_GONE, now)
+
+
+def plan_anew(state: State, key: DemandKey, reason: EndReason, now: Moment) -> None:
+    call_off(state, key, reason, now)
+    state.queue.again(key)
+
+
+def call_off(state: State, key: DemandKey, reason: EndReason, now: Moment) -> None:
+    """The demand has its place, is gone, or must plan anew: what was not sent yet is not sent.
+
+    A whole unit whose first delete was sent is finished without the plan, and keeps its marks.
+    Nor is it waited for an improvement of its first plan any more.
+    Its nominations end with the plan, here and at once. Clearing what the pods show is a call, and may fail.
+    """
+    state.improvements.end(key)
+    if not state.ledger.nominations and state.plans.of(key) is None:
+        return
+    withdraw_nominations(state, key, now)
+    handover = state.plans.drop(key)
+    if handover is None:
+        return
+    state.plan_log.on_ended(key, reason, now)
+    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}
+    if handover.stage is Stage.COMMITTING:  # its mark has taken the place of that of the unit
+        units = [group for group in handover.marks if _is_of_unit(state, group)]
+        group_marks.open_marks(state, _texts(handover, units))
+    state.outbox.put(*abandoned(handover, kept).effects)
+
+
+def put_unless_vain(state: State, effect: Effect, now: Moment) -> None:
+    """Drops an eviction whose plan was called off, or whose victim left, within the same batch of events.
+
+    Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
+    """
+    if not isinstance(effect, Evict) or effect.target in state.ledger.unit_evictions:
+        state.outbox.put(eviction_counting.naming_workload(state, effect))
+    elif state.plans.take_back(effect):
+        count_as_staying(state, effect.target)
+        _on_unsent(state, effect.target, now)
+        state.outbox.put(unmark(effect.target))
+    elif state.plans.expects(effect):
+        state.outbox.put(effect)
+    else:
+        _on_unsent(state, effect.target, now)
+
+
+def _on_unsent(state: State, pod: Target, now: Moment) -> None:
+    state.plan_log.on_unsent(pod)
+    eviction_counting.on_not_evicted(state, pod, now)
+
+
+def wake_others(
+    state: State, changes: Collection[Change], now: Moment, pod: Target, nodes: Collection[str]
+) -> None:
+    """Demands that wait for this pod to go are not woken before the last pod that they wait for is gone."""
+    held = state.plans.waiting_for(pod) if changes else ()
+    for change in changes:
+        state.queue.wake(change, now.elapsed, held, nodes)

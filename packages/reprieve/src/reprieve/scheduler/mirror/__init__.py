@@ -1,0 +1,1 @@
+"""The cluster as the scheduler sees it, in columns: what it shows, with what the ledger promises."""

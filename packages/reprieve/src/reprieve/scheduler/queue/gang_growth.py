@@ -1,0 +1,67 @@
+"""Members of one gang that ask to grow: how long they wait for each other, and which are decided in one go.
+
+A resize of a whole gang reaches the kubelets of its members one after the other. A member that does not fit
+waits for the others for a moment, so that all of them are planned one after another, with no demand of the
+same or a lower priority in between: then each counts on the victims of the ones before it. Knows no plans,
+and nothing of room.
+"""
+
+from collections.abc import Sequence
+
+from reprieve.model.groups import GroupKey
+from reprieve.scheduler.demand_key import DemandKey
+
+
+class GangGrowth:
+    def __init__(self, window: float | None) -> None:
+        """``window``: seconds from the first member that asks; None: each is decided by itself."""
+        self.is_on = window is not None
+        self._window = window or 0.0
+        self._until: dict[GroupKey, float] = {}
+        self._silent: dict[GroupKey, GroupKey] = {}  # for each open window a pod that had not asked yet
+        self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
+        self._next: list[DemandKey] = []
+
+    def was_gathered(self, member: DemandKey) -> bool:
+        """Whether it has waited for the others: it need not do so again."""
+        return member in self._together
+
+    def waits_until(self, gang: GroupKey, now: float) -> float | None:
+        """When members of the gang are decided; None if the wait is over."""
+        until = self._until.get(gang)
+        if until is None or until + self._window < now:  # or it was begun for members that are gone
+            until = self._until[gang] = now + self._window
+        return until if now < until else None
+
+    def wait_for(self, gang: GroupKey, pod: GroupKey) -> None:
+        """This pod has not asked yet: while that is so, no other pod of the gang need be looked at."""
+        self._silent[gang] = pod
+
+    def waited_for(self, gang: GroupKey, now: float) -> GroupKey | None:
+        """The pod of ``wait_for``; None if no member of the gang waits for others now."""
+        return self._silent.get(gang) if now < self._until.get(gang, now) else None
+
+    def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
+        """These members are decided next, in this order."""
+        self.lost(gang)
+        self._together.update(dict.fromkeys(members, tuple(members)))
+        self._next.extend(members)
+
+    def next_member(self) -> DemandKey | None:
+        """It stays the next one until it is passed."""
+        return self._next[0] if self._next else None
+
+    def pass_member(self) -> None:
+        """The next member is being decided, or cannot be decided now."""
+        del self._next[0]
+
+    def decided_with(self, member: DemandKey) -> tuple[DemandKey, ...]:
+        return tuple(one for one in self._together.get(member, ()) if one != member)
+
+    def forget(self, member: DemandKey) -> None:
+        """It does not ask any more."""
+        self._together.pop(member, None)
+
+    def lost(self, gang: GroupKey) -> None:
+        self._until.pop(gang, None)
+        self._silent.pop(gang, None)

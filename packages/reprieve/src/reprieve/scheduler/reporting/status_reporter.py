@@ -1,0 +1,198 @@
+"""Conditions and events about demands that wait, and only if there is something new to report.
+
+Knows what was reported last, and nothing of why.
+"""
+
+from reprieve.model.conditions import NEVER, RUN_STARTED, run_started_at
+from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
+from reprieve.model.objects import PodGroup
+from reprieve.scheduler.outbox import Outbox
+from reprieve.scheduler.targets import group_target
+
+_TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
+_LONGEST_NOTE = 1024  # what a Kubernetes event may say
+_SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
+_INCOMPLETE = "PreemptionIncomplete"
+_GROWN = "reprieve.dev/ResizesGranted"
+
+
+class StatusReporter:
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._reported: dict[Target, str] = {}
+        self._without_event: set[Target] = set()  # pods that got the condition and no event
+        self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
+        self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
+        self._growths: dict[Target, str] = {}  # what groups say of members that grow
+        self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
+
+    def forget(self, target: Target) -> None:
+        """The last reports do not hold any more."""
+        self._reported.pop(target, None)
+        self._without_event.discard(target)
+        self._diverging.pop(target, None)
+        self._incomplete.pop(target, None)
+        self._runs.pop(target, None)
+        self._growths.pop(target, None)
+
+    def on_unreported(self, effect: Effect) -> None:
+        """What a write said counts as not said; other writes about the object may still arrive."""
+        target = effect.target
+        match effect:
+            case SetCondition(type=condition) if condition == _DIVERGES:
+                self._diverging.pop(target, None)
+            case SetCondition(type=condition) if condition == _INCOMPLETE:
+                self._incomplete.pop(target, None)
+            case SetCondition(type=condition) if condition == RUN_STARTED:
+                self._runs.pop(target, None)
+            case SetCondition(type=condition) if condition == _GROWN:
+                self._growths.pop(target, None)
+            case _:
+                self._reported.pop(target, None)
+                self._without_event.discard(target)
+
+    def has_reported(self, target: Target, text: str) -> bool:
+        """Whether there would be nothing new to report: neither in its condition nor as an event."""
+        return self._reported.get(target) == text and target not in self._without_event
+
+    def warn(self, target: Target, text: str) -> None:
+        if self._is_news(target, text):
+            self._outbox.put(_warning(target, text))
+
+    def report_faulty_class(self, priority_class: Target, text: str) -> None:
+        """What is wrong with its annotations; an empty text: nothing, and the next fault is news again."""
+        if self._is_news(priority_class, text) and text:
+            note = text[:_LONGEST_NOTE]
+            self._outbox.put(Announce(priority_class, Tone.WARNING, "InvalidToleration", "Preempting", note))
+
+    def report_waiting_pod(self, pod: Target, reason: str, text: str, *, aloud: bool = True) -> None:
+        """Why a pod has no node. Not ``aloud``: another event says it, or will."""
+        news, unheard = self._is_news(pod, text), pod in self._without_event
+        if news:
+            self._outbox.put(SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE]))
+        if not aloud:
+            self._without_event.add(pod)
+        elif news or unheard:
+            self._without_event.discard(pod)
+            self._outbox.put(_warning(pod, text))
+
+    def report_resize_step(self, pod: Target, reason: str, text: str) -> None:
+        """The next step of a resize. The pod has its node, so no condition is set."""
+        if self._is_news(pod, text):
+            self._outbox.put(Announce(pod, Tone.NORMAL, reason, "Scheduling", text[:_LONGEST_NOTE]))
+
+    def report_waiting_resize(self, pod: Target, text: str) -> None:
+        if self._is_news(pod, text):
+            self._outbox.put(Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE]))
+
+    def report_waiting_group(self, group: PodGroup, text: str, reason: str = "Unschedulable") -> None:
+        """A group that was scheduled once stays so, whatever becomes of pods that join later."""
+        target = group_target(group)
+        if not self.is_scheduled(group) and self._is_news(target, text):
+            self._outbox.put(SetCondition(target, _SCHEDULED, "False", reason, text[:_LONGEST_NOTE]))
+
+    def report_flawed_group(self, group: PodGroup, reason: str, text: str) -> None:
+        """The groups around it are not as they must be."""
+        target = group_target(group)
+        if self._is_news(target, text):
+            if not _is_true(group, _SCHEDULED):
+                self._outbox.put(SetCondition(target, _SCHEDULED, "False", reason, text[:_LONGEST_NOTE]))
+            self._outbox.put(_warning(target, text))
+
+    def report_scheduled_group(self, group: PodGroup) -> None:
+        target = group_target(group)
+        if not _is_true(group, _SCHEDULED) and self._is_news(target, _SCHEDULED):
+            self._outbox.put(SetCondition(target, _SCHEDULED, "True", "Scheduled", ""))
+
+    def is_scheduled(self, group: PodGroup) -> bool:
+        return _is_true(group, _SCHEDULED) or self._reported.get(group_target(group)) == _SCHEDULED
+
+    def report_run(self, group: PodGroup, start: float | None) -> None:
+        """Since when a group runs; None: no run is going on, which is news only if one was."""
+        target, shown = group_target(group), run_started_at(group)
+        start = NEVER if start is None else start
+        reported, self._runs[target] = self._runs.get(target), start
+        if start in (reported, shown) or abs(shown - start) < _TIMESTAMPS:
+            return
+        if start == NEVER:
+            self._outbox.put(
+                SetCondition(target, RUN_STARTED, "False", "NoPodRuns", "no pod of the group is bound")
+            )
+        else:
+            text = "as many pods as the group needs are bound"
+            self._outbox.put(SetCondition(target, RUN_STARTED, "True", "PodsBound", text, since=start))
+
+    def report_divergence(self, group: PodGroup, text: str) -> None:
+        """That pods of a group have other priorities than it; an empty text: that none has."""
+        target = group_target(group)
+        reported = self._diverging.get(target, _true_message(group, _DIVERGES))
+        self._diverging[target] = text
+        if reported == text:
+            return
+        if text:
+            self._outbox.put(
+                SetCondition(target, _DIVERGES, "True", "PrioritiesDiffer", text[:_LONGEST_NOTE])
+            )
+        else:
+            agree = "all pods have the priority of the group"
+            self._outbox.put(SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree))
+
+    def reports_growth(self, group: PodGroup) -> bool:
+        """Whether a group says that members wait to grow, or is about to."""
+        reported = self._growths.get(group_target(group))
+        return bool(_message(group, _GROWN, "False") if reported is None else reported)
+
+    def report_growth(self, group: PodGroup, text: str, *, is_complete: bool) -> None:
+        """How many members of a group have the resources that they ask for; complete: all of them."""
+        target = group_target(group)
+        reported = self._growths.get(target, _message(group, _GROWN, "False"))
+        self._growths[target] = "" if is_complete else text
+        if is_complete and reported:
+            self._outbox.put(SetCondition(target, _GROWN, "True", "AllGranted", text[:_LONGEST_NOTE]))
+        elif not is_complete and reported != text:
+            self._outbox.put(SetCondition(target, _GROWN, "False", "WaitingForRoom", text[:_LONGEST_NOTE]))
+
+    def report_incomplete_preemption(self, group: PodGroup, text: str, *, again: bool) -> None:
+        """Which pods of a preempted group the API server does not let go; an empty text: none.
+
+        ``again``: an eviction was refused just now, which is an event even if it was refused before.
+        """
+        target, note = group_target(group), text[:_LONGEST_NOTE]
+        reported = self._incomplete.get(target, _true_message(group, _INCOMPLETE))
+        self._incomplete[target] = text
+        if reported != text and text:
+            self._outbox.put(SetCondition(target, _INCOMPLETE, "True", "EvictionRefused", note))
+        elif reported != text:
+            self._outbox.put(
+                SetCondition(target, _INCOMPLETE, "False", "EvictionsAccepted", "no eviction is refused")
+            )
+        if text and (again or reported != text):
+            self._outbox.put(Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note))
+
+    def _is_news(self, target: Target, text: str) -> bool:
+        reported, self._reported[target] = self._reported.get(target), text
+        return reported != text
+
+
+def is_of_all_pods(effect: Effect) -> bool:
+    """Whether it is a condition of a group that follows from all of its pods."""
+    return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES, _GROWN)
+
+
+def _warning(target: Target, text: str) -> Announce:
+    return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
+
+
+def _is_true(group: PodGroup, condition: str) -> bool:
+    return any(c.type == condition and c.status == "True" for c in group.status.conditions)
+
+
+def _true_message(group: PodGroup, condition: str) -> str:
+    """What a condition says that holds; empty if it does not."""
+    return _message(group, condition, "True")
+
+
+def _message(group: PodGroup, condition: str, status: str) -> str:
+    """What a condition says if it has this status; empty if it has another, or is missing."""
+    said = (c.message for c in group.status.conditions if c.type == condition and c.status == status)
+    return next(said, "")

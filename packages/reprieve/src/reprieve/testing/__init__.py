@@ -1,0 +1,1 @@
+"""Checks for implementers of the ports; nothing at run time imports them."""

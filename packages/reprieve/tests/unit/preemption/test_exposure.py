@@ -1,0 +1,96 @@
+"""Which preemptor could preempt a pod, and when."""
+
+from dataclasses import replace
+from typing import Any
+
+from reprieve.model.snapshot import Snapshot, build
+from reprieve.preemption.eligibility import TIMELESS
+from reprieve.preemption.exposure import Exposure, LeastPreemptor, exposure
+from reprieve.preemption.policy import Policy
+from reprieve.preemption.searches import REPRIEVE
+from tests.scenarios.making import decoded, moment, world_objects
+from tests.scenarios.reading import ClassLine, GroupLine, PodLine, WorldLine
+
+NOW = moment(5)
+CLASSES = {
+    "low": ClassLine(value=8),
+    "low-10min": ClassLine(value=8, minimum=100, seconds=600),
+    "low-forever": ClassLine(value=8, minimum=50, seconds=-1),
+    "top": ClassLine(value=2**31 - 1),
+}
+
+
+def a_view(pods: dict[str, PodLine], groups: dict[str, GroupLine] | None = None) -> Snapshot:
+    world = WorldLine(nodes={"n1": "cpu 4"}, classes=CLASSES, pods=pods, groups=groups or {})
+    return build(map(decoded, world_objects(world, world.groups))).snapshot
+
+
+def exposures(view: Snapshot, policy: Policy | None = None) -> dict[str, Exposure]:
+    found = exposure(view, policy or REPRIEVE, NOW)
+    return {view.pods.compiled[one.pod].pod.metadata.name: one for one in found}
+
+
+def protections(one: Exposure) -> list[tuple[int, float, tuple[str, ...]]]:
+    return [(found.from_priority, found.until, found.by) for found in one.protections]
+
+
+def of_class(name: str, **more: Any) -> PodLine:
+    return PodLine(on="n1", class_name=name, **more)
+
+
+def test_nothing_protects_a_pod_of_a_plain_class() -> None:
+    one = exposures(a_view({"p": of_class("low")}))["p"]
+    assert (one.unit, one.priority, one.protections) == ("Pod/default/p", 8, ())
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
+
+
+def test_until_its_time_is_over_only_the_minimum_will_do() -> None:
+    one = exposures(a_view({"p": of_class("low-10min", scheduled=2)}))["p"]
+    assert protections(one) == [(100, moment(12), ("low-10min",))]
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(12), 9))
+
+
+def test_one_whose_time_is_over() -> None:
+    one = exposures(a_view({"p": of_class("low-10min", scheduled=-5)}))["p"]
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
+
+
+def test_a_pod_that_is_protected_forever_is_exposed_to_the_minimum() -> None:
+    one = exposures(a_view({"p": of_class("low-forever")}))["p"]
+    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 50),)
+
+
+def test_no_pod_can_take_the_highest() -> None:
+    assert exposures(a_view({"p": of_class("top")}))["p"].least_preemptors(NOW) == (
+        LeastPreemptor(NOW, None),
+    )
+
+
+def test_a_group_is_protected_by_all_that_go_along() -> None:
+    pods = {
+        "a": of_class("low-10min", group="g", scheduled=1),
+        "b": of_class("low-forever", group="g"),
+        "c": of_class("low", group="g"),
+    }
+    found = exposures(a_view(pods, {"g": GroupLine(priority=8, disruption="all")}))
+    assert {one.unit for one in found.values()} == {"PodGroup/default/g"}
+    assert protections(found["c"]) == [
+        (100, moment(11), ("low-10min",)),
+        (50, float("inf"), ("low-forever",)),
+    ]
+    assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
+
+
+def test_the_class_of_a_group_is_named() -> None:
+    groups = {"g": GroupLine(class_name="low-10min", disruption="all", scheduled=3)}
+    one = exposures(a_view({"p": PodLine(on="n1", group="g", scheduled=4)}, groups))["p"]
+    assert protections(one) == [(100, moment(13), ("low-10min",))]
+
+
+def test_pods_that_wait_are_not_exposed() -> None:
+    assert "p" not in exposures(a_view({"p": PodLine(class_name="low")}))
+
+
+def test_where_tolerations_do_not_count_nothing_protects() -> None:
+    found = exposures(a_view({"p": of_class("low-forever")}), replace(REPRIEVE, rules=TIMELESS))
+    assert found["p"].least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
