@@ -171,7 +171,7 @@ class Scheduler:
                     # it is dropped here, before anything new is noted under the name.
                     self._gone(replaced, now)
                 self._seen(event, now)
-                state.checkpoint_reports.on_seen(thing, now.elapsed)
+                state.checkpoint_reports.on_seen(thing, now.wall)
                 state.victim_reports.on_seen(thing, state.world, synced=state.synced)
             case Gone(target, version):
                 state.tombstones.bury(target.uid, version)
