@@ -19,7 +19,6 @@ FORMER = {
     "ApiRequest": "Request",
     "ListenAddress": "Endpoint",
     "PerformerLimits": "Limits",
-    "observed_scheduler": "watched",
     "settle_memory": "settle",
 }
 # Of names that several modules define, a part of the path of the one that is meant.

@@ -10,7 +10,6 @@ import socket
 from functools import partial
 from http import HTTPStatus
 from multiprocessing.connection import Connection
-from time import process_time
 from typing import Any
 
 import aiohttp
@@ -18,7 +17,7 @@ import aiohttp
 from benchmarks.driving import Played
 from benchmarks.product import find, moment_at
 from benchmarks.timing import Run, summed_up
-from benchmarks.workloads.scheduling import scheduled
+from benchmarks.workloads.scheduling import observe, scheduled
 from benchmarks.worlds.half_full import cluster
 
 PODS = 2000
@@ -32,11 +31,11 @@ def measure(nodes: int, readers: int, stalled: int, pods: int = PODS) -> Run:
 
 async def _measured(nodes: int, readers: int, stalled: int, pods: int) -> Run:
     feed, played = find("PictureFeed")(), Played(cluster(nodes))
-    played.scheduler = find("observed_scheduler")(played.scheduler, process_time, None, None, [feed])
+    observe(played, feed)
     feed.begin()
     # What it knew before it was watched: the page shows a full cluster.
-    observe = getattr(feed, "on_observed", None) or feed.observed  # earlier revisions
-    observe(played.seen(cluster(nodes)), (), moment_at(0.0))
+    on_observed = getattr(feed, "on_observed", None) or feed.observed  # earlier revisions
+    on_observed(played.seen(cluster(nodes)), (), moment_at(0.0))
     between = find("BetweenSteps")()
 
     def parts(gate: Any) -> Any:

@@ -4,10 +4,9 @@ A pod's time is that of its decision, and of what comes back: that it is bound, 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
 from typing import Any
 
 from benchmarks.driving import Played
@@ -21,21 +20,34 @@ PODS = 2000
 def measure(nodes: int, around: str = "", pods: int = PODS, templates: int = TEMPLATES) -> Run:
     """``around``: nothing, ``metrics``, or ``journal`` for metrics and a journal."""
     played = Played(cluster(nodes))
-    with TemporaryDirectory() as directory, _watched(played.scheduler, around, Path(directory)) as machine:
-        played.scheduler = machine
+    with TemporaryDirectory() as directory, _watched(played, around, Path(directory)):
         return summed_up([*scheduled(played, pods, templates)])
 
 
 @contextmanager
-def _watched(scheduler: Any, around: str, directory: Path) -> Iterator[Any]:
+def _watched(played: Played, around: str, directory: Path) -> Iterator[None]:
     if not around:
-        yield scheduler
+        yield
     elif around == "metrics":
-        yield find("observed_scheduler")(scheduler, process_time, find("Telemetry")())
+        observe(played, _telemetry(played))
+        yield
     else:
-        journal = find("Journal")(directory, {}, print)
-        yield find("observed_scheduler")(scheduler, process_time, find("Telemetry")(), journal)
-        journal.close()
+        with closing(find("Journal")(directory, {}, print)) as journal:
+            telemetry = _telemetry(played)
+            played.scheduler = find("Journaled")(played.scheduler, journal)
+            observe(played, telemetry)
+            yield
+
+
+def _telemetry(played: Played) -> Any:
+    telemetry = find("Telemetry")()
+    telemetry.read_from(played.scheduler.pending, played.scheduler.known)
+    return telemetry
+
+
+def observe(played: Played, observer: Any) -> None:
+    """The observer is told of all that the scheduler does; by the clock of the play decisions take no time."""
+    played.scheduler = find("ObservedScheduler")(played.scheduler, lambda: played.now, [observer])
 
 
 def scheduled(played: Played, pods: int, templates: int = TEMPLATES) -> Iterator[Spent]:

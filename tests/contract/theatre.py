@@ -167,7 +167,7 @@ class Theatre:
 
 def things_in(file: str, **values: str) -> Iterator[Json]:
     """With other values for some words of the file; namespaces are made where they are needed."""
-    text = (files("reprieve") / "demo" / file).read_text(encoding="utf-8")
+    text = (files("reprieve_minicluster") / "demo" / file).read_text(encoding="utf-8")
     for word, value in values.items():
         text = text.replace(word, value)
     for document in documents(text):

@@ -137,7 +137,7 @@ def test_no_scheduler_there(address: str, sentence: str) -> None:
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    missing = pytest.raises(StudyError, match=r"not installed: pip install 'reprieve\[dask\]'")
+    missing = pytest.raises(StudyError, match=r"not installed: pip install 'reprieve-study\[dask\]'")
     with missing, dask_cluster("tcp://127.0.0.1:1"):
         pass
 
