@@ -46,7 +46,7 @@ def _telemetry(played: Played) -> Any:
 
 
 def observe(played: Played, observer: Any) -> None:
-    """The observer is told of all that the scheduler does; by the clock of the play decisions take no time."""
+    """Shows the observer all that the scheduler does; on the clock of the play decisions take no time."""
     played.scheduler = find("ObservedScheduler")(played.scheduler, lambda: played.now, [observer])
 
 
