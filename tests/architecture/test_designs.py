@@ -24,8 +24,7 @@ KNOWN_BY = {
         "assembly",
         "scheduler/deciding/plan_opening.py",  # marks whole groups
         "scheduler/reporting/explanation.py",
-        "scheduler/reporting/member_explanation.py",
-        "scheduler/reporting/protection_explanation.py",
+        "scheduler/reporting/spared_explanation.py",
         "scheduler/execution/last_look.py",  # finds the members that joined a unit since the decision
         "scheduler/planning/victims_in_flight.py",  # adds rules of eligibility
     },

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 from tests.unit.scheduler.making import a_node, a_pod, bound, finished, later, leaving, target
+from tests.unit.scheduler.validation import validate
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Synced, Unknown
@@ -74,11 +75,11 @@ class Troubled:
 
     def tell(self, events: list[Event]) -> None:
         self.wanted += self.scheduler.observe(events, on_one_clock(self.now))
-        self.scheduler.validate()
+        validate(self.scheduler)
 
     def decide(self) -> None:
         while (decided := self.scheduler.decide(on_one_clock(self.now))) is not None:
-            self.scheduler.validate()
+            validate(self.scheduler)
             self.wanted += decided.effects
 
     def end(self, effect: Effect, how: str) -> Event:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tests.unit.scheduler.validation import validate
+
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
@@ -190,7 +192,7 @@ class AuditedScheduler(Scheduler):
         for target in promises:
             shown = self._shown[target.namespace, target.name]
             hold(shown is None or not shown.spec.node_name, f"the promise to {target} should be over")
-        self.validate()
+        validate(self)
 
     def check_rest(self) -> None:
         """Nothing is in flight and nothing is promised: all that was written is seen."""

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tests.unit.scheduler.validation import validate
+
 from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
@@ -14,7 +16,7 @@ from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
-from reprieve.scheduler.demands.group_priority import priority_of_group
+from reprieve.scheduler.demands.group_rules import priority_of_group
 from reprieve.scheduler.mirror.pod_rows import PodKey
 from reprieve.scheduler.plans.handover import Handover, Stage, shown_mark
 from reprieve.scheduler.reporting.decision import Decided, Decision, Outcome
@@ -78,7 +80,7 @@ class WatchedScheduler(Scheduler):
         self._auditor.look()
         self._unended.update(effects)
         self._check_evictions({effect.target for effect in effects if isinstance(effect, Evict)})
-        self.validate()
+        validate(self)
         awaited = Counter(self._state.ledger.victims.strays)
         awaited.update(call for _, plan in self._state.plans for call in plan.pending)
         later = Counter(call for _, _, call in self._state.resend_backoff._due)

@@ -57,7 +57,6 @@ from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.demands.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
-from reprieve.scheduler.demands.group_priority import priority_of_group, priority_of_pods
 from reprieve.scheduler.demands.group_rules import (
     CONSISTENT,
     GroupRules,
@@ -67,6 +66,8 @@ from reprieve.scheduler.demands.group_rules import (
     no_topology,
     one_priority,
     policy_of_group,
+    priority_of_group,
+    priority_of_pods,
     topology_of_group,
 )
 from reprieve.scheduler.plans import toleration_rules

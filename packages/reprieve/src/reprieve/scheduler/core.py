@@ -46,16 +46,14 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
-from reprieve.scheduler import validation
 from reprieve.scheduler.deciding import deciding
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import NotYet, Requester, WaitingResize
-from reprieve.scheduler.events import binding, enqueueing, member_growth, resizes_granted, unknown_outcomes
+from reprieve.scheduler.events import binding, enqueueing, member_growth, unknown_outcomes
 from reprieve.scheduler.execution import (
     eviction_counting,
     group_marks,
     plan_driver,
-    toleration_changes,
     unit_driver,
 )
 from reprieve.scheduler.forking import forked
@@ -229,7 +227,7 @@ class Scheduler:
                 if known is None or known.spec != tree.spec:
                     enqueueing.on_tree_changed(state, *key, now)
             case Seen(PriorityClass() as priority_class):
-                toleration_changes.on_class_seen(state, priority_class, now)
+                plan_driver.on_class_seen(state, priority_class, now)
             case Seen(Namespace() as namespace):
                 name = namespace.metadata.name
                 ended = state.world.is_ending(name)
@@ -249,10 +247,6 @@ class Scheduler:
         """Another scheduler that remembers the same, and goes on by itself."""
         self._state.world.withdraw()
         return forked(self)
-
-    def validate(self) -> None:
-        """Raises an error that names the pod and the rule if what is remembered contradicts itself."""
-        validation.validate(self._state)
 
     def next_time(self) -> Due:
         """When something is to be done even if nothing happens; in the past: at once."""
@@ -291,7 +285,7 @@ class Scheduler:
         state.victim_reports.on_gone(target, state.world)
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)
-            resizes_granted.note_resize(state, known, None)
+            member_growth.note_resize(state, known, None)
             enqueueing.end_waiting(state, target, now)
             plan_driver.on_gone(state, target, now)
             enqueueing.on_member_settled(state, known.pod, now)

@@ -28,26 +28,23 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.unit_evictions import BEHIND_SECONDS, UnitPod
-from reprieve.scheduler.mirror.group_runs import GroupRuns
+from reprieve.scheduler.mirror.group_mirror import GroupRuns
 from reprieve.scheduler.mirror.ledger_columns import LedgerColumns
 from reprieve.scheduler.mirror.tombstones import Tombstones
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.outbox import Outbox
+from reprieve.scheduler.plans.backoffs import PreemptionBackoff, ResendBackoff
 from reprieve.scheduler.plans.handover import is_marked
 from reprieve.scheduler.plans.open_plans import Plans
 from reprieve.scheduler.plans.plan_log import PlanLog
-from reprieve.scheduler.plans.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.plans.recent_evictions import RecentEvictions
 from reprieve.scheduler.queue.equivalence import Refusals, Stamp
 from reprieve.scheduler.queue.gang_growth import GangGrowth
 from reprieve.scheduler.queue.improvements import Improvements
 from reprieve.scheduler.queue.queue import FLUSH_SECONDS, Queue
-from reprieve.scheduler.queue.resend_backoff import ResendBackoff
-from reprieve.scheduler.reporting.checkpoint_reports import CheckpointReports
-from reprieve.scheduler.reporting.late_gang_reports import LateGangReports
-from reprieve.scheduler.reporting.refused_reports import RefusedReports
+from reprieve.scheduler.reporting.annotation_reports import CheckpointReports, VictimAnnotationReports
+from reprieve.scheduler.reporting.delayed_reports import LateGangReports, RefusedReports
 from reprieve.scheduler.reporting.status_reporter import StatusReporter, is_of_all_pods
-from reprieve.scheduler.reporting.victim_annotation_reports import VictimAnnotationReports
 from reprieve.scheduler.set_aside import SchedulerFailure, SetAsideEvents
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import group_target, pod_target

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tests.unit.scheduler.making import target
+from tests.unit.scheduler.validation import validate
 
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
@@ -37,9 +38,9 @@ class Stage:
         """Something is observed, and the demands that are due then are decided."""
         self.wanted += self.scheduler.observe(events, self.moment())
         self.records += self.scheduler.records()
-        self.scheduler.validate()
+        validate(self.scheduler)
         while (decided := self.scheduler.decide(self.moment())) is not None:
-            self.scheduler.validate()
+            validate(self.scheduler)
             self.decisions.append(decided.decision)
             self.wanted += decided.effects
             self.asked += [decided.improve] if decided.improve is not None else []

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
+from tests.unit.scheduler.validation import validate
 
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
@@ -33,7 +34,7 @@ def played(scheduler: Scheduler) -> list[Effect]:
     while effects := [*effects, *decided_now(scheduler)]:
         wanted += effects
         effects = scheduler.observe([*map(Done, effects)], on_one_clock(1.0))
-        scheduler.validate()
+        validate(scheduler)
     return wanted
 
 
@@ -65,7 +66,7 @@ def test_what_happens_to_a_fork_does_not_happen_to_the_other(before: Callable[[S
     one.decide(on_one_clock(2.0))
     assert played(two) == played(expected)
     assert two.known() == expected.known()
-    two.validate()
+    validate(two)
 
 
 def test_a_fork_decides_as_if_it_had_seen_it_all_itself() -> None:

@@ -8,6 +8,7 @@ from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.serving import Served, served
 from tests.unit.scheduler.stage import remains
+from tests.unit.scheduler.validation import BrokenRuleError, validate
 
 from reprieve.model.annotations import CHECKPOINT
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
@@ -26,7 +27,6 @@ from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Outcome, PlanQuality
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
-from reprieve.scheduler.validation import BrokenRuleError
 
 PATIENCE = 2.0
 POLICY = replace(REPRIEVE, search=LEAST_DISTURBANCE, patience=PATIENCE)
@@ -307,7 +307,7 @@ def test_room_that_is_reserved_for_no_plan_is_noticed() -> None:
     scheduler = begun().stage.scheduler
     scheduler._state.improvements.end(next(key for key, _ in scheduler._state.improvements))
     with pytest.raises(BrokenRuleError, match="no first plan is being improved"):
-        scheduler.validate()
+        validate(scheduler)
 
 
 def test_a_wait_without_a_demand_is_noticed() -> None:
@@ -316,7 +316,7 @@ def test_a_wait_without_a_demand_is_noticed() -> None:
     ((key, improving),) = state.improvements
     state.improvements.begin(key._replace(name="other"), improving)
     with pytest.raises(BrokenRuleError, match="not in the queue"):
-        cluster.stage.scheduler.validate()
+        validate(cluster.stage.scheduler)
 
 
 def test_an_answer_is_a_function_of_its_message() -> None:

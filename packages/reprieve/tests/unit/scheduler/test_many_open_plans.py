@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, target
+from tests.unit.scheduler.validation import validate
 
 from reprieve.model.effects import Effect, Evict
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
@@ -99,7 +100,7 @@ def test_all_plans_go_on() -> None:
     crowd = Crowd(FEW, answered=True)
     plans = [plan for _, plan in crowd.scheduler._state.plans]
     assert len({victim for plan in plans for victim in plan.victims}) == FEW
-    crowd.scheduler.validate()
+    validate(crowd.scheduler)
     assert {target(pod) for pod in crowd.old} >= set(crowd.scheduler._state.plans.victims())
     assert Evict(plans[0].victims[0]) not in plans[0].pending
 

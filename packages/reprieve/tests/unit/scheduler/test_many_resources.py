@@ -3,6 +3,7 @@
 import msgspec
 from tests.unit.scheduler.making import a_node, a_pod, later, target
 from tests.unit.scheduler.stage import Stage, stage_with
+from tests.unit.scheduler.validation import validate
 
 from reprieve.model.events import Gone, Seen
 from reprieve.model.objects import Node, Pod
@@ -92,7 +93,7 @@ def test_a_pod_that_changes_to_both_counts_with_both() -> None:
     stage = full_of_names(a_node("n1"), a_pod("p", on="n1"))
     stage.see(later(asking("p", *BOTH, on="n1")))
     assert {*BOTH} <= {*resources(stage)}
-    stage.scheduler.validate()
+    validate(stage.scheduler)
 
 
 def test_a_node_that_has_both_has_all_its_room() -> None:

@@ -19,8 +19,7 @@ from reprieve.preemption.plan import Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.demand_key import DemandKind
-from reprieve.scheduler.demands import Requester, demand_of, requester_of
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext, Requester, demand_of, requester_of
 from reprieve.scheduler.demands.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy
 from reprieve.scheduler.demands.group_rules import DEFAULT_RULES
 from reprieve.scheduler.ledger.assumed import AssumedPods

@@ -7,7 +7,7 @@ from tests.unit.scheduler.serving import Served, served
 from reprieve.model.conditions import RUN_STARTED
 from reprieve.model.effects import SetCondition
 from reprieve.model.events import Done
-from reprieve.scheduler.reporting.refused_reports import RefusedReports
+from reprieve.scheduler.reporting.delayed_reports import RefusedReports
 
 GROUP = ("default", "train")
 

@@ -8,6 +8,7 @@ import pytest
 from tests.unit.scheduler.crowds import a_budget
 from tests.unit.scheduler.making import a_claim, a_class, a_key, a_node, a_pod, target
 from tests.unit.scheduler.serving import Served, conditioned, served, until
+from tests.unit.scheduler.validation import BrokenRuleError, validate
 
 from reprieve.model.effects import Announce, BindVolume, Evict, SelectNode, Target, Tone
 from reprieve.model.objects import Condition
@@ -16,7 +17,6 @@ from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plans.handover import Stage
 from reprieve.scheduler.state import State
-from reprieve.scheduler.validation import BrokenRuleError, validate
 
 READY = Condition("Ready", "True")
 NEW, OLD = a_pod("new", cpu="2", priority=9), a_pod("old", cpu="3", on="n1", labels={"app": "web"})
@@ -35,7 +35,7 @@ def cluster(stage: Stage = Stage.DRAINING) -> Served:
 
 def test_what_happens_breaks_no_rule() -> None:
     for stage in (Stage.NOMINATED, Stage.MARKING, Stage.EVICTING, Stage.DRAINING):
-        validate(cluster(stage).stage.scheduler._state)
+        validate(cluster(stage).stage.scheduler)
 
 
 def assume(memory: State, **fields: object) -> None:
@@ -252,15 +252,15 @@ WAYS: dict[str, tuple[Break, str]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_each_rule_can_be_broken(way: str) -> None:
-    state = cluster().stage.scheduler._state
+    scheduler = cluster().stage.scheduler
     spoil, sentence = WAYS[way]
-    spoil(state)
+    spoil(scheduler._state)
     with pytest.raises(BrokenRuleError, match=sentence):
-        validate(state)
+        validate(scheduler)
 
 
 def test_an_eviction_in_flight_of_a_pod_that_does_not_count_as_terminating() -> None:
-    state = cluster(Stage.EVICTING).stage.scheduler._state
-    state.ledger.terminating.end(target(OLD))
+    scheduler = cluster(Stage.EVICTING).stage.scheduler
+    scheduler._state.ledger.terminating.end(target(OLD))
     with pytest.raises(BrokenRuleError, match="Pod default/old: its eviction is in flight"):
-        validate(state)
+        validate(scheduler)

@@ -11,7 +11,7 @@ from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.reporting import reported_once
+from reprieve.scheduler.reporting import annotation_reports
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 
 SINGLE, WHOLE = a_group("g"), a_group("g", disruptedWhole=True)
@@ -78,7 +78,7 @@ def test_a_pod_that_a_namesake_replaced_is_forgotten() -> None:
 
 
 def test_warnings_for_more_objects_than_are_remembered_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reported_once, "_MOST", 2)
+    monkeypatch.setattr(annotation_reports, "_MOST", 2)
     members = [faulty(a_member(f"m{number}", on="n1")) for number in range(3)]
     on = stage(SINGLE, *members)
     assert warned(on) == ["m0", "m1"]

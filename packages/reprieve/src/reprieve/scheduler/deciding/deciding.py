@@ -24,20 +24,19 @@ from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Policy
 from reprieve.scheduler.deciding.plan_opening import open_plan, planned_evictions
 from reprieve.scheduler.demands import (
+    DecisionContext,
     Requester,
     WaitingGroup,
     WaitingPod,
     WaitingResize,
 )
-from reprieve.scheduler.demands.decision_context import DecisionContext
 from reprieve.scheduler.demands.queueing_hints import ROOM_AT_RISK
 from reprieve.scheduler.events.binding import assume, give_up
 from reprieve.scheduler.execution.plan_driver import call_off, plan_anew
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.making_room import Weighed, make_room
-from reprieve.scheduler.planning.plan_feasibility import still_feasible
-from reprieve.scheduler.planning.reserved_room import placement_in_reserved_room
+from reprieve.scheduler.planning.plan_feasibility import placement_in_reserved_room, still_feasible
 from reprieve.scheduler.plans.handover import Handover
 from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.queue.equivalence import RememberedRefusal, equivalence_key_of

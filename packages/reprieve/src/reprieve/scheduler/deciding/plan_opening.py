@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.effects import Target
+from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.formatting import counted
 from reprieve.model.moment import Moment
 from reprieve.model.objects import CompositePodGroup
@@ -19,16 +19,15 @@ from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import UnitKind
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import (
+    DecisionContext,
     Requester,
     WaitingGroup,
     WaitingPod,
     WaitingResize,
     report_waiting,
 )
-from reprieve.scheduler.demands.decision_context import DecisionContext
 from reprieve.scheduler.events.binding import give_up
 from reprieve.scheduler.execution.plan_driver import plan_anew
-from reprieve.scheduler.execution.toleration_changes import warn_of_orphans
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.planning.plan_feasibility import awaited, excess_of
 from reprieve.scheduler.plans.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
@@ -74,7 +73,7 @@ def open_plan(  # noqa: PLR0913, PLR0917  all that a plan is opened with
         leaving=Targets(going.anyway),
         elsewhere=going.elsewhere,
     )
-    warn_of_orphans(state, plan, context.view)
+    _warn_of_orphans(state, plan, context.view)
     _disturb(state, decision.id, victims, now)
     if planned.nominates:
         for pod, node in planned.places:
@@ -86,6 +85,15 @@ def open_plan(  # noqa: PLR0913, PLR0917  all that a plan is opened with
         state.queue.hold(requester.key)
     state.outbox.put(*first)
     _report_plan(state, requester, handover, decision)
+
+
+def _warn_of_orphans(state: State, plan: Plan, view: Snapshot) -> None:
+    """Victims that nothing could protect, since their class is gone."""
+    for row, name in state.settings.tolerations.unprotected(view, plan):
+        note = f"its priority class {name} is gone, and with it what the class said of tolerations"
+        state.outbox.put(
+            Announce(target_at(view, row), Tone.WARNING, "PriorityClassGone", "Preempting", note)
+        )
 
 
 def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from reprieve.placement.demand import Demand, pieces
 from reprieve.preemption.pod_by_pod import FindCandidates, plans_pod_by_pod
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext
 
 
 @dataclass(frozen=True, slots=True)

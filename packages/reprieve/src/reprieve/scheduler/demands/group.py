@@ -1,6 +1,6 @@
 """A demand of the pods of a group or of a tree of groups: as many as it needs are placed together, or none.
 
-If it fits its pods are bound, and any node may help it. How it waits for its pods is in ``incomplete_gang``.
+If it fits its pods are bound, and any node may help it. How it waits for its pods is in ``group_members``.
 """
 
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -21,12 +21,15 @@ from reprieve.placement.effort import Effort
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands.group_members import GroupMembers, group_members
+from reprieve.scheduler.demands.group_members import (
+    GroupMembers,
+    gated_members,
+    group_members,
+    missing_members,
+)
 from reprieve.scheduler.demands.group_rules import GroupRules, Membership
 from reprieve.scheduler.demands.group_tree import GroupTree, tree_of
-from reprieve.scheduler.demands.incomplete_gang import gated_members, missing_members
-from reprieve.scheduler.demands.not_decidable_yet import NotYet
-from reprieve.scheduler.demands.pod import reserved_rows, rows_of_pods
+from reprieve.scheduler.demands.pod import NotYet, reserved_rows, rows_of_pods
 from reprieve.scheduler.demands.queueing_hints import helpful
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.reporting.decision import Finding, Growth

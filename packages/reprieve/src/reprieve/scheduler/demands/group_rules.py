@@ -1,19 +1,44 @@
-"""Which fields of a PodGroup the scheduler honours: preemption policy, topology, checks of consistency.
+"""Which fields of a PodGroup the scheduler honours: priority, preemption policy, topology, consistency.
 
 Each function of the record stands for a feature gate or an argument. Assembly chooses them; nothing else
 knows that there was a choice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from reprieve.model.formatting import counted
 from reprieve.model.groups import Group
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.demands.group_priority import PriorityOf, priority_of_group
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demands.group_members import waiting_members
 from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.mirror.world import World
+
+PriorityOf = Callable[[GroupMirror, PodGroup, Iterable[CompiledPod]], int]
+
+
+def priority_of_group(groups: GroupMirror, group: PodGroup, _: Iterable[CompiledPod] = ()) -> int:
+    """The group's own; inside other groups, that of the outermost one."""
+    return groups.root(group).spec.priority or 0
+
+
+def priority_of_pods(_: GroupMirror, __: PodGroup, pods: Iterable[CompiledPod]) -> int:
+    """That of the most important pod that waits: the group's own does not count."""
+    return max((pod.pod.spec.priority or 0 for pod in pods), default=0)
+
+
+def group_priority(world: World, key: DemandKey, rule: PriorityOf) -> int:
+    """The priority of a group or a tree by this rule, whether or not the group can be scheduled yet."""
+    if key.kind is DemandKind.TREE:
+        leaves = world.groups.tree().leaves(key.object)
+        waiting = chain.from_iterable(waiting_members(world, leaf) for leaf in leaves)
+        first = world.groups.group(leaves[0]) if leaves else None
+        return rule(world.groups, first, waiting) if first is not None else 0
+    group = world.groups.group(key.object)
+    return rule(world.groups, group, waiting_members(world, key.object)) if group is not None else 0
 
 
 @dataclass(frozen=True, slots=True)

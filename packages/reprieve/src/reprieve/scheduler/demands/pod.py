@@ -13,12 +13,28 @@ from reprieve.placement.place import pod_demand
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands.not_decidable_yet import NotYet
 from reprieve.scheduler.demands.queueing_hints import helpful
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.reporting.decision import Finding, Growth
 from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.targets import pod_target
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """The answer that a demand cannot be decided yet, and why.
+
+    ``text`` is reported on ``pods``; it is empty if the one that holds them back reports it itself.
+
+    ``arriving``: there are too few pods, and more may be created or lose their gates any moment.
+    ``flaw``: the groups around are not as they must be, which no pod can mend: the reason of a condition on
+    its PodGroups, which get an event as well.
+    """
+
+    text: str
+    pods: tuple[CompiledPod, ...] = ()
+    arriving: bool = False
+    flaw: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.policy import Resizes
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.group_rules import GroupRules
-from reprieve.scheduler.demands.not_decidable_yet import NotYet
+from reprieve.scheduler.demands.pod import NotYet
 from reprieve.scheduler.demands.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.reporting.decision import MOST_BESIDE, Finding, Grown, Growth

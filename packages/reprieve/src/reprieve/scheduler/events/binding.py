@@ -13,7 +13,7 @@ from reprieve.model.moment import Moment
 from reprieve.placement.demand import Ask
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext
 from reprieve.scheduler.events.enqueueing import end_waiting, enqueue, on_member_settled
 from reprieve.scheduler.execution.nomination_withdrawal import unreserve
 from reprieve.scheduler.execution.plan_driver import advance_without

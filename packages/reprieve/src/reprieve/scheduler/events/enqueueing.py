@@ -13,24 +13,19 @@ from reprieve.model.groups import GroupKey, group_key, key_of
 from reprieve.model.moment import Moment
 from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod
-from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
-from reprieve.scheduler.events import resizes_granted
-from reprieve.scheduler.events.plan_outcomes import (
-    on_demand_settled,
-    on_pod_settled,
-    reason_not_to_wait,
-    reason_settled,
-)
+from reprieve.scheduler.events import member_growth
 from reprieve.scheduler.execution import unit_driver
 from reprieve.scheduler.execution.nomination_withdrawal import move_nomination, unreserve
 from reprieve.scheduler.execution.plan_driver import call_off, on_gone, on_terminating, plan_anew, wake_others
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.mirror.pod_rows import pod_key
-from reprieve.scheduler.plans.handover import reported_again
-from reprieve.scheduler.plans.plan_records import EndReason
+from reprieve.scheduler.plans.handover import Handover, reported_again
+from reprieve.scheduler.plans.plan_records import EndReason, GrowthEnd
 from reprieve.scheduler.queue.queue import Standing
+from reprieve.scheduler.reporting.decision import Growth
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -51,7 +46,7 @@ def on_pod_seen(state: State, pod: Pod, unserved: tuple[str, ...], now: Moment) 
         note_member(state, pod)
     elif _runs(before.pod) != _runs(pod):
         state.rerun.update(filter(None, [group_key(pod)]))
-    resizes_granted.note_resize(state, before, known)
+    member_growth.note_resize(state, before, known)
     if known is None:  # it is finished
         if before is not None:
             end_waiting(state, target, now)
@@ -376,7 +371,7 @@ def _report_growths(state: State) -> None:
     """How many members of gangs have the room that they ask for."""
     resized, state.resized = sorted(state.resized | state.regrouped), set()
     for key in resized if state.gang_growth.is_on else ():
-        resizes_granted.report_granted(state, key)
+        member_growth.report_granted(state, key)
 
 
 def _report_run(state: State, key: GroupKey, now: Moment) -> None:
@@ -401,3 +396,73 @@ def _resize_of(compiled: CompiledPod) -> tuple[object, ...]:
     """The same of a pod that runs and waits for a resize."""
     pod = compiled.pod
     return compiled.weight, pod.metadata.annotations, pod.spec.priority, compiled.problems
+
+
+# --- what became of a demand that needs nothing more ---------------------------------------------
+
+
+def reason_not_to_wait(state: State, key: DemandKey, found: NotYet | None) -> EndReason:
+    """Why a plan ends for a demand that cannot be decided, or is not there any more."""
+    if found is None:
+        return EndReason.PREEMPTOR_GONE
+    if key.kind is DemandKind.RESIZE and not state.world.has_node(state.only_node(key)):
+        return EndReason.NODE_GONE
+    return EndReason.PREEMPTOR_NOT_READY
+
+
+def reason_settled(state: State, key: DemandKey, pod: Target, plan: Handover) -> EndReason:
+    """Why a plan ends when a pod that it places needs nothing more.
+
+    A pod that the scheduler places itself is no part of a plan any more when it is bound.
+    """
+    if key.kind is not DemandKind.RESIZE or _growth_end(state, key, pod) is not GrowthEnd.GRANTED:
+        return EndReason.PREEMPTOR_GONE
+    return EndReason.NO_LONGER_NEEDED if plan.evicts_later else EndReason.ROOM_USED
+
+
+def on_pod_settled(state: State, key: DemandKey, pod: Target, now: Moment) -> None:
+    """A pod of a demand is bound, has grown, or is gone."""
+    known = _shown(state, pod)
+    node = known.pod.spec.node_name if known is not None else ""
+    if key.kind is DemandKind.RESIZE:
+        end = _growth_end(state, key, pod)
+        node = node if end is GrowthEnd.GRANTED else ""
+        state.plan_log.on_growth_ended(pod, end, now)
+    if not state.plan_log.remembers(key):
+        return
+    if node:
+        state.plan_log.on_bound(key, pod, node, now, has_its_nodes=not _waits_for_nodes(state, key))
+    on_demand_settled(state, key, now)
+
+
+def on_demand_settled(state: State, key: DemandKey, now: Moment) -> None:
+    """If no pod is left that waits or is to be bound, no evicted pod can be of use any more."""
+    if state.plan_log.remembers(key) and not state.ledger.parts.has(key):
+        state.plan_log.on_lost(key, now)
+
+
+def _waits_for_nodes(state: State, key: DemandKey) -> bool:
+    """Whether a plan for the demand is open, or one of its pods is nominated or assumed."""
+    ledger = state.ledger
+    return state.plans.of(key) is not None or any(
+        pod in ledger.nominations or pod in ledger.assumed for pod in ledger.parts.pods(key)
+    )
+
+
+def _growth_end(state: State, key: DemandKey, pod: Target) -> GrowthEnd:
+    known, wanted = _shown(state, pod), state.plan_log.wanted(pod)
+    if known is None or known.pod.metadata.deletion_timestamp is not None:
+        return GrowthEnd.GONE
+    resizes = state.resizes(key)
+    if resizes is not None and resizes.is_hopeless(known.pod):
+        return GrowthEnd.INFEASIBLE
+    return GrowthEnd.GRANTED if wanted is not None and _has(known, wanted) else GrowthEnd.WITHDRAWN
+
+
+def _has(known: CompiledPod, wanted: Growth) -> bool:
+    return all(known.weight.held.get(name, 0) >= one.wants for name, one in wanted.resources.items())
+
+
+def _shown(state: State, pod: Target) -> CompiledPod | None:
+    known = state.world.pod((pod.namespace, pod.name))
+    return known if known is not None and pod_target(known.pod) == pod else None

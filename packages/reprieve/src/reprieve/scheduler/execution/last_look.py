@@ -21,8 +21,7 @@ from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import Units
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import NotYet
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext, NotYet
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.plan_feasibility import excess_of, still_feasible
 from reprieve.scheduler.planning.victims_in_flight import sparing

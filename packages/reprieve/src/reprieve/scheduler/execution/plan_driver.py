@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.events import Change
 from reprieve.model.moment import Moment
-from reprieve.model.objects import Pod
+from reprieve.model.objects import Pod, PriorityClass
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester
 from reprieve.scheduler.execution import eviction_counting, group_marks, unit_driver
@@ -257,6 +257,22 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: Moment) -> No
         units = [group for group in handover.marks if _is_of_unit(state, group)]
         group_marks.open_marks(state, _texts(handover, units))
     state.outbox.put(*abandoned(handover, kept).effects)
+
+
+def on_class_seen(state: State, priority_class: PriorityClass, now: Moment) -> None:
+    """What a class says of tolerations may be new: plans that are in doubt by that are made anew.
+
+    The change itself wakes the demands that wait for it.
+    """
+    changes = state.world.see(priority_class)
+    state.wake(changes, now)
+    if changes:
+        meta, rules = priority_class.metadata, state.settings.tolerations
+        faults = "; ".join(map(str, rules.faults(priority_class)))
+        state.reporter.report_faulty_class(Target("PriorityClass", "", meta.name, meta.uid), faults)
+        for key, handover in state.plans:
+            if rules.in_doubt(handover):
+                plan_anew(state, key, EndReason.TOLERATIONS_CHANGED, now)
 
 
 def put_unless_vain(state: State, effect: Effect, now: Moment) -> None:

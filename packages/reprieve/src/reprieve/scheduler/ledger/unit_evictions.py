@@ -20,8 +20,7 @@ from enum import Enum
 
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey
-from reprieve.scheduler.ledger.counted_targets import CountedTargets
-from reprieve.scheduler.ledger.index import Index
+from reprieve.scheduler.ledger.index import CountedTargets, Index
 from reprieve.supervision.backoff import Backoff
 
 _FOR_GOOD = 2  # refusals; one may be chance

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Set
 
 from reprieve.model.effects import Effect, Target
-from reprieve.scheduler.ledger.counted_targets import CountedTargets
+from reprieve.scheduler.ledger.index import CountedTargets
 
 
 class VictimLedger:

@@ -13,7 +13,7 @@ import numpy as np
 from reprieve.model.columns import Ints, sealed
 from reprieve.model.snapshot import NOWHERE
 from reprieve.scheduler.ledger import Ledger
-from reprieve.scheduler.ledger.counted_targets import CountedTargets
+from reprieve.scheduler.ledger.index import CountedTargets
 from reprieve.scheduler.ledger.nominations import Nominations
 from reprieve.scheduler.mirror.growable_columns import grown
 from reprieve.scheduler.mirror.world import World

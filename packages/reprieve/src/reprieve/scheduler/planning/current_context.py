@@ -10,8 +10,7 @@ from reprieve.model.effects import Target
 from reprieve.model.moment import Moment
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
-from reprieve.scheduler.demands import Requester, WaitingGroup, demand_of, priority_of
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext, Requester, WaitingGroup, demand_of, priority_of
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of, target_at

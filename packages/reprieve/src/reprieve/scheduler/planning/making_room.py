@@ -23,7 +23,7 @@ from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.pod_by_pod import joined
 from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.search import CLUSTER, refusal
-from reprieve.scheduler.demands.decision_context import DecisionContext
+from reprieve.scheduler.demands import DecisionContext
 from reprieve.scheduler.demands.gang_strategy import GangStrategy
 from reprieve.scheduler.planning.plan_feasibility import holds_without_promised
 from reprieve.scheduler.planning.victims_in_flight import counting_on, sparing

@@ -18,7 +18,7 @@ from reprieve.model.groups import group_key
 from reprieve.model.moment import Due, Moment
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
-from reprieve.scheduler.queue.change_counts import Happened
+from reprieve.scheduler.queue.queue import Happened
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.reporting.explanation import naming_another_pod
 from reprieve.scheduler.targets import pod_target

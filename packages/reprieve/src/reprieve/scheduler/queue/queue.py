@@ -5,7 +5,7 @@ time of day: a demand that waits for that is woken when the clock shows it, howe
 """
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
@@ -15,10 +15,62 @@ from typing import TypeVar
 from reprieve.model.events import Change
 from reprieve.model.moment import Due, Moment
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands.queueing_hints import AT_ONCE, LOCAL
-from reprieve.scheduler.queue.change_counts import ChangeCounts, CountsThen, Happened
+from reprieve.scheduler.demands.queueing_hints import AT_ONCE, LOCAL, TAKES_ROOM
 from reprieve.supervision.backoff import Backoff
 from reprieve.supervision.quarantine import PAUSES
+
+CountsThen = Mapping[Change, int]  # the counts at one time
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """How often changes happened that only take room, how often clocks began to count, and all others."""
+
+    taking: int = 0
+    clocks: int = 0
+    others: int = 0
+
+    def may_help(self, before: "Happened", helps: Collection[Change]) -> bool:
+        """Whether a change since may help a demand that waits for these changes.
+
+        More strictly than for waking: it must be certain that a demand would be refused again.
+        """
+        if self.others != before.others:
+            return True
+        if self.clocks != before.clocks and Change.CLOCKS in helps:
+            return True
+        return self.taking != before.taking and not TAKES_ROOM.isdisjoint(helps)
+
+
+class ChangeCounts:
+    """How often did each change happen? Whatever notes the counts can tell later what happened since.
+
+    So a change is counted once, and not noted on each of many demands that may ask.
+    """
+
+    __slots__ = ("_counts", "happened")
+
+    def __init__(self) -> None:
+        self._counts: Counter[Change] = Counter()
+        self.happened = Happened()
+
+    def count(self, change: Change) -> None:
+        self._counts[change] += 1
+        taking, clocks, others = self.happened.taking, self.happened.clocks, self.happened.others
+        if change in TAKES_ROOM:
+            self.happened = Happened(taking + 1, clocks, others)
+        elif change is Change.CLOCKS:
+            self.happened = Happened(taking, clocks + 1, others)
+        else:
+            self.happened = Happened(taking, clocks, others + 1)
+
+    def moment(self) -> CountsThen:
+        return self._counts.copy()
+
+    def since(self, moment: CountsThen, changes: Iterable[Change]) -> Iterable[tuple[Change, int]]:
+        """How often each of these changes happened since that moment."""
+        return ((change, self._counts[change] - moment.get(change, 0)) for change in changes)
+
 
 NO_CHANGES: frozenset[Change] = frozenset()
 

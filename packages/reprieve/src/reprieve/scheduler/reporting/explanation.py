@@ -47,8 +47,8 @@ from reprieve.scheduler.reporting.decision import (
     quality_of,
     short_text,
 )
-from reprieve.scheduler.reporting.member_explanation import SparedMembers
-from reprieve.scheduler.reporting.protection_explanation import (
+from reprieve.scheduler.reporting.spared_explanation import (
+    SparedMembers,
     protected_beside,
     protected_by,
     protected_text,

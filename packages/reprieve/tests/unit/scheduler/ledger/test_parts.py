@@ -4,7 +4,7 @@ from tests.unit.scheduler.making import a_key
 
 from reprieve.model.effects import Target
 from reprieve.scheduler.demand_key import DemandKind
-from reprieve.scheduler.ledger.parts import Parts
+from reprieve.scheduler.ledger import Parts
 
 A, B = (Target("Pod", "default", name, f"uid-{name}") for name in "ab")
 GANG, ALONE = a_key("g", DemandKind.GROUP), a_key("a")

@@ -1,6 +1,6 @@
 """Leftovers on objects are cleared after a while, and again if that did not help."""
 
-from reprieve.scheduler.ledger.sweep import Sweep
+from reprieve.scheduler.ledger import Sweep
 
 
 def test_leftovers_are_cleared_after_a_while() -> None:

@@ -1,4 +1,8 @@
-"""Which pods could make room but for what protects them? Rows become names and words. Decides nothing."""
+"""Why does a unit stay where a plan makes room? A rule protects it, or its gang does better without another.
+
+Rows become names and words, and nothing is decided. Why members of a group are spared names no pod and no
+group: that is shown to readers that may not know them.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +15,10 @@ from reprieve.model.conditions import NEVER
 from reprieve.model.formatting import clock_time
 from reprieve.model.snapshot import on_nodes
 from reprieve.preemption.eligibility import Told, Verdict, eligible
+from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
-from reprieve.preemption.units import Unit
+from reprieve.preemption.units import Unit, UnitKind
 from reprieve.scheduler.reporting.decision import MOST_SPARED, Because, ProtectedBy, Spared
 
 _VERBS = "is protected from", "are protected from"
@@ -85,3 +90,41 @@ def protected_by(told: Iterable[Told]) -> Iterator[ProtectedBy]:
     for one in told:
         words, first = one.protection, one.first if one.first != NEVER else None
         yield ProtectedBy(words.code, words.by, one.pods, words.pods, first, words.ends)
+
+
+# --- members of a group --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparedMembers:
+    plan: Plan
+    question: Question
+    gangs: GangSlack | None  # None: groups have no say in it
+
+    @classmethod
+    def of(cls, plan: Plan, question: Question) -> "SparedMembers":
+        if not question.policy.units(question.view).minds_gangs:
+            return cls(plan, question, None)
+        single = [u.pods[0] for u in (*plan.victims, *plan.spared) if u.kind is UnitKind.POD]
+        pods = np.zeros(len(question.view.pods), np.bool_)
+        pods[single] = True
+        return cls(plan, question, gang_slack(question.view, pods))
+
+    def why_spared(self, unit: Unit) -> Because | None:
+        """None if it is not for its group."""
+        if self.gangs is None or self._group(unit) is None:
+            return None
+        victims = self.plan.victims
+        if self.gangs.broken([*victims, unit]) > self.gangs.broken(victims):
+            return Because("NeededByGang", "without it, its gang would have fewer pods than it needs")
+        others = (victim for victim in victims if self._group(victim) == self._group(unit))
+        if any(self._costs_more(unit, other) for other in others):
+            return Because("CostsMore", "it costs its group more than the pods of the group that are evicted")
+        return None
+
+    def _group(self, unit: Unit) -> object:
+        return self.question.view.pods.groups[unit.pods[0]] if unit.kind is UnitKind.POD else None
+
+    @staticmethod
+    def _costs_more(unit: Unit, other: Unit) -> bool:
+        return (unit.cheaper, unit.cheaper_to_delete) > (other.cheaper, other.cheaper_to_delete)

@@ -1,8 +1,8 @@
 """What must hold after every step between all that the scheduler remembers: `validate` raises if it does not.
 
-Each rule reads the parts and compares them; none changes anything. The rules walk over all pods, so the
-daemon does not call them; tests, scenarios and simulations do, after every event and every decision. A
-clean-up that is forgotten breaks a rule here at once, and not a decision hours later.
+Each rule reads the parts and compares them; none changes anything. The rules walk over all pods. Tests,
+scenarios and simulations ask for them after every event and every decision: a clean-up that is forgotten
+breaks a rule here at once, and not a decision hours later.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from reprieve.model.effects import Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Pod
+from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
 from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
@@ -34,9 +35,10 @@ class Broken(NamedTuple):
 Rule = Callable[[State], Iterator[Broken]]
 
 
-def validate(state: State) -> None:
+def validate(scheduler: Scheduler) -> None:
+    """Raises an error that names the pod and the rule if what is remembered contradicts itself."""
     for rule in RULES:
-        for broken in rule(state):
+        for broken in rule(scheduler._state):
             raise BrokenRuleError(f"{broken.subject}: {broken.rule}")
 
 

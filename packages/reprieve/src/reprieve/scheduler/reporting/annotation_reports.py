@@ -1,22 +1,84 @@
-"""Which annotations about pods and groups as victims are ignored, and which of them were reported already?
+"""Which annotations of pods and groups are ignored, and which of them were reported already?
 
-Each is reported once, on the object that has it; that of a pod only where it would count: in a group that is
+Each is reported once, on the object that has it: a checkpoint that cannot be right, and a cost or a priority
+as a victim that does not count. The cost of a pod is reported only where it would count: in a group that is
 evicted pod by pod. Whether a class or a group exists is known only when all objects were seen; before that,
 none is missed. What the annotations mean is not known here.
 """
 
 from collections.abc import Iterable
 
-from reprieve.model.annotations import cost_fault
+from reprieve.model.annotations import CHECKPOINT, cost_fault
+from reprieve.model.conditions import run_started_at
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.groups import Group, GroupKey, group_key, key_of
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, PriorityClass
+from reprieve.model.pods import start_of
+from reprieve.preemption.least_disturbance.lost_work import checkpoint_fault
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.preemption_priority import ANNOTATION, PermittedClasses
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.outbox import Outbox
-from reprieve.scheduler.reporting.reported_once import ReportedOnce
 from reprieve.scheduler.targets import group_target, pod_target
+
+_MOST = 10_000  # objects that are remembered; no warning is sent for more, as it would be repeated
+
+
+class ReportedOnce:
+    """Which objects were told which text already? Warnings are worth one event, not one each time."""
+
+    def __init__(self) -> None:
+        self._told: dict[Target, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._told)
+
+    def is_news(self, target: Target, text: str) -> bool:
+        if self._told.get(target) == text:
+            return False
+        if target not in self._told and len(self._told) >= _MOST:
+            return False
+        self._told[target] = text
+        return True
+
+    def forget(self, target: Target) -> None:
+        """Whatever is told next is news."""
+        self._told.pop(target, None)
+
+
+_KINDS = {Pod: "Pod", PodGroup: "PodGroup", CompositePodGroup: "CompositePodGroup"}
+
+
+class CheckpointReports:
+    """``active``: whether lost work counts. If it does not, no value is looked at."""
+
+    def __init__(self, outbox: Outbox, *, active: bool) -> None:
+        self._outbox = outbox
+        self._active = active
+        self._reported = ReportedOnce()
+
+    def on_seen(self, thing: KubernetesObject, wall: float) -> None:
+        value, kind = thing.metadata.annotations.get(CHECKPOINT), _KINDS.get(type(thing))
+        if value is None or kind is None or not self._active:
+            return
+        meta = thing.metadata
+        target = Target(kind, meta.namespace, meta.name, meta.uid)
+        fault = checkpoint_fault(value, _start(thing), wall)
+        if fault and self._reported.is_news(target, value):
+            self._outbox.put(Announce(target, Tone.WARNING, "InvalidCheckpoint", "Preempting", fault))
+
+    def on_gone(self, target: Target) -> None:
+        self._reported.forget(target)
+
+
+def _start(thing: KubernetesObject) -> float:
+    match thing:
+        case Pod():
+            return start_of(thing)
+        case PodGroup() | CompositePodGroup():
+            return run_started_at(thing)
+        case _:
+            raise TypeError(type(thing).__name__)
 
 
 class VictimAnnotationReports:
