@@ -10,10 +10,11 @@ import pytest
 
 from reprieve.assembly.endpoints import Observers, ReviewOptions, ServingEndpoint
 from reprieve.assembly.trust import CertificateFiles, EndpointError, TlsOptions
-from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, new_certificate
+from reprieve.cluster.certificates import Certificate, new_authority, new_certificate
 from reprieve_minicluster.bootstrap import known_authorities
 from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.http import TOKEN, living_cluster
+from tests.contract.issuing import client_certificate
 from tests.contract.test_endpoints import BINDING, ROLE
 from tests.contract.visiting import HERE, SOMEWHERE, Visitor, blind, pages, visited, visitor, write
 

@@ -13,6 +13,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import Pod
 from reprieve.scheduler.demand_key import DemandKind
 from reprieve.scheduler.plans.handover import Stage
+from reprieve.scheduler.plans.plan_log import PlanLog
 from reprieve.scheduler.plans.plan_records import (
     GrowthEnded,
     PlanEnded,
@@ -135,8 +136,13 @@ class PlanAudit:
         for key in state.plan_log._plans:
             hold(key in waiting, f"evictions are remembered for {key}, which does not wait")
         refused = {e.effect.target for e in events if isinstance(e, Failed) and isinstance(e.effect, Evict)}
-        for victim in refused & state.plan_log.unjudged:
+        for victim in refused & unjudged(state.plan_log):
             hold(self._sent[victim] > 1, f"the eviction of {victim} was refused, and is remembered")
 
     def check_rest(self) -> None:
         hold(not self._stages, f"plans are open: {self._stages}")
+
+
+def unjudged(log: PlanLog) -> set[Target]:
+    """Evicted pods of which it is not known yet whether their preemptor uses the room."""
+    return {pod for plans in log._plans.values() for plan in plans for pod in plan.evicted}

@@ -7,11 +7,12 @@ from enum import Enum
 from pathlib import Path
 from random import Random
 
-from reprieve.cluster.certificates import Certificate, client_certificate, new_authority, server_certificate
+from reprieve.cluster.certificates import Certificate, new_authority
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve_minicluster.auth.authentication import MASTERS, TokenIssuer
 from reprieve_minicluster.auth.authentication import UserInfo as Person
 from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
+from tests.contract.issuing import client_certificate, server_certificate
 from tests.contract.relay import Relay
 from tests.simulation.chaos import SECRET, Chaos, MoodyFront, now
 

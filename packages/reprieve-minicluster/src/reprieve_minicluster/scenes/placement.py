@@ -10,7 +10,7 @@ from importlib import resources
 import numpy as np
 
 from reprieve.cli.terminal import show_fitting as show
-from reprieve.cluster.api.pod_fields import unserved_fields
+from reprieve.cluster.api.codec import unserved_fields
 from reprieve.inquiry.decoded_cluster import decoded
 from reprieve.inquiry.joined_files import cluster_in
 from reprieve.inquiry.object_files import parse_objects

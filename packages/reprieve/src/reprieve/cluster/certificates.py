@@ -1,4 +1,4 @@
-"""TLS certificates: self-signed or signed by a CA of ours, and the subject of a client certificate."""
+"""TLS certificates: self-signed ones, certificate authorities, and the subject of a client certificate."""
 
 import ipaddress
 import ssl
@@ -79,23 +79,6 @@ def new_authority(name: str) -> Certificate:
     return _signed(made, key, key)
 
 
-def server_certificate(authority: Certificate, hosts: Sequence[str]) -> Certificate:
-    key = ec.generate_private_key(ec.SECP256R1())
-    made = (
-        _begun(_named(_NAME), key)
-        .add_extension(_alternatives(hosts), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-    )
-    return _vouched(made, key, authority)
-
-
-def client_certificate(authority: Certificate, name: str, groups: Sequence[str] = ()) -> Certificate:
-    key = ec.generate_private_key(ec.SECP256R1())
-    purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
-    made = _begun(_named(name, groups), key).add_extension(purpose, critical=False)
-    return _vouched(made, key, authority)
-
-
 def _begun(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -108,16 +91,6 @@ def _begun(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.Certific
     )
 
 
-def _vouched(
-    made: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, authority: Certificate
-) -> Certificate:
-    signer = serialization.load_pem_private_key(authority.key, password=None)
-    assert isinstance(signer, ec.EllipticCurvePrivateKey)
-    issuer = x509.load_pem_x509_certificate(authority.certificate).subject
-    by_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
-    return _signed(made.issuer_name(issuer).add_extension(by_key, critical=False), key, signer)
-
-
 def _signed(
     made: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
 ) -> Certificate:
@@ -128,9 +101,8 @@ def _signed(
     )
 
 
-def _named(name: str, groups: Sequence[str] = ()) -> x509.Name:
-    of_groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*of_groups, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _alternatives(hosts: Sequence[str]) -> x509.SubjectAlternativeName:

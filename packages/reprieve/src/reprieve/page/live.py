@@ -311,10 +311,6 @@ class LivePicture:
         finally:
             self._readers -= 1
 
-    @property
-    def readers(self) -> int:
-        return self._readers
-
     async def after(self, revision: int, patience: float) -> Iterator[ChangeBatch] | None:
         """Waits so long for a change; nothing if none came. None as of ChangeRing."""
         if self.ring.revision == revision and not self.closed:

@@ -176,7 +176,7 @@ def test_one_reader_does_not_take_the_places_of_all(monkeypatch: pytest.MonkeyPa
             assert (await visit.get(url.removeprefix(visit.api)))[0] == 503
             async with visit.session.get(url, headers={"Reader": "bob"}) as other:
                 assert other.status == 200
-        await until(lambda: visit.live.readers == 0)
+        await until(lambda: visit.live._readers == 0)
         async with visit.session.get(url, headers={"Reader": "alice"}) as response:
             assert response.status == 200, "the place is free again"
 

@@ -337,13 +337,13 @@ def test_a_stalled_reader_is_dropped_and_others_read_on(monkeypatch: pytest.Monk
         writer.write(f"{head}Authorization: Bearer {visit.gate.token}\r\n\r\n".encode())
         await reader.readline()
         writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport that reads
-        while not visit.live.readers:
+        while not visit.live._readers:
             await asyncio.sleep(0.01)
         url = f"{visit.url}api/changes?after={first}"
         async with visit.session.get(url, headers=visit.headers) as response:
             pods = [a_pod(f"p{i}-{'x' * 200}") for i in range(1000)]
             turn = 0
-            while visit.live.readers > 1:
+            while visit.live._readers > 1:
                 turn += 1
                 visit.happens(*(Seen(replaced(pod, turn)) for pod in pods))
                 _, event = await next_event(response)

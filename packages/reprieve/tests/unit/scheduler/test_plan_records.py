@@ -41,6 +41,7 @@ from reprieve.scheduler.plans.plan_records import (
     VictimsJudged,
 )
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
+from tests.simulation.plan_audit import unjudged
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
 
@@ -62,7 +63,7 @@ def verdicts(cluster: Served) -> tuple[list[str], list[str]]:
 
 def remembered(cluster: Served) -> list[str]:
     """Evicted pods whose verdict is to come."""
-    return sorted(pod.name for pod in cluster.stage.scheduler._state.plan_log.unjudged)
+    return sorted(pod.name for pod in unjudged(cluster.stage.scheduler._state.plan_log))
 
 
 # --- the life of a plan --------------------------------------------------------------------------

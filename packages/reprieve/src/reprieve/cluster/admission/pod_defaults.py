@@ -6,7 +6,7 @@ A value of the wrong type is left for validation to reject.
 from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.admission.validation.resources import is_huge, together
-from reprieve.cluster.api.pod_fields import VOLUME
+from reprieve.cluster.admission.validation.volumes import VOLUME_TYPES
 from reprieve.cluster.api.values import amount_of, items, made, part, sized, text_in, texts, written
 from reprieve.model.json import Json
 
@@ -95,7 +95,7 @@ def _default_probe(probe: Json) -> None:
 
 
 def _default_volume(volume: Json) -> None:
-    if not volume.keys() & (VOLUME.known - {"name"}):
+    if not volume.keys() & VOLUME_TYPES:
         volume["emptyDir"] = {}
     for source in ("secret", "configMap", "downwardAPI", "projected"):
         if isinstance(volume.get(source), dict):

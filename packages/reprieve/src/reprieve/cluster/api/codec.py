@@ -6,14 +6,13 @@ into plain values, stripped of nulls and decoded again; only then is it unreadab
 defaults, validation and what an object means; of fields, only whether they are served.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from reprieve.cluster.api.decode_errors import UNDECODABLE, DecodeFault, described, fault_of
-from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.cluster.api.groups import (
     NEWER,
     OLDER,
@@ -30,9 +29,9 @@ from reprieve.cluster.api.groups import (
     keep_workload,
     unserved_in,
 )
-from reprieve.cluster.api.pod_fields import unknown_fields, unserved_fields
 from reprieve.model.objects import (
     CompositePodGroup,
+    Container,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -46,6 +45,7 @@ from reprieve.model.objects import (
     PodDisruptionBudget,
     PodGroup,
     PodPreemptionPolicy,
+    PodSpec,
     PriorityClass,
     Problem,
     Record,
@@ -195,6 +195,40 @@ def ref_in(value: object) -> Ref:
     return Ref(kind=kind, namespace=namespace, name=name)
 
 
+# --- fields that are not served --------------------------------------------------------------------
+
+
+def unserved_fields(pod: Pod) -> tuple[str, ...]:
+    """The fields in use that restrict the place of a pod and are not served: with one, it must wait."""
+    spec = pod.spec
+    if spec.resource_claims or spec.workload_ref is not None or _claims_devices(spec):
+        return tuple(_unserved(spec))
+    return ()
+
+
+def _claims_devices(spec: PodSpec) -> bool:
+    if spec.resources is not None and spec.resources.claims:
+        return True
+    return any(container.resources.claims for container in (*spec.containers, *spec.init_containers))
+
+
+def _unserved(spec: PodSpec) -> Iterator[str]:
+    if spec.resource_claims:
+        yield "spec.resourceClaims"
+    if spec.workload_ref is not None:  # the link to a gang in 1.35
+        yield "spec.workloadRef"
+    if spec.resources is not None and spec.resources.claims:
+        yield "spec.resources.claims"
+    yield from _claiming(spec.init_containers, "spec.initContainers")
+    yield from _claiming(spec.containers, "spec.containers")
+
+
+def _claiming(containers: Iterable[Container], path: str) -> Iterator[str]:
+    for i, container in enumerate(containers):
+        if container.resources.claims:
+            yield f"{path}[{i}].resources.claims"
+
+
 # --- the kinds -----------------------------------------------------------------------------------
 
 
@@ -321,15 +355,6 @@ def decode_value(value: object) -> DecodeResult:
     return reader.read_value(value) if reader is not None else _unknown_kind(value["apiVersion"], ref)
 
 
-def unknown_pod_fields(raw: Raw) -> tuple[str, ...]:
-    """The paths of unknown fields in a pod's spec."""
-    try:
-        pod = msgspec.json.decode(raw)
-    except UNDECODABLE:
-        return ()
-    return unknown_fields(pod.get("spec")) if isinstance(pod, dict) else ()
-
-
 def _decode_slowly(raw: Raw) -> DecodeResult:
     try:
         value = msgspec.json.decode(raw)
@@ -345,64 +370,3 @@ def _unreadable(ref: Ref, path: str, expected: str) -> Unreadable:
 def _unknown_kind(api_version: str, ref: Ref) -> UnknownKind:
     expected = f"expected a kind that Reprieve reads, got {ref.kind} of {api_version}"
     return UnknownKind(api_version=api_version, problem=Problem(ref=ref, path="kind", expected=expected))
-
-
-# --- many objects --------------------------------------------------------------------------------
-
-
-def _under(result: DecodeResult, path: str) -> DecodeResult:
-    if isinstance(result, Decoded):
-        return result
-    inner = result.problem.path
-    problem = msgspec.structs.replace(result.problem, path=f"{path}.{inner}" if inner else path)
-    return msgspec.structs.replace(result, problem=problem)
-
-
-def _as_it_is(body: object) -> object:
-    return body
-
-
-def _complete(thing: KubernetesObject) -> None:
-    return None
-
-
-def decode_documents(
-    text: str,
-    fill: Callable[[object], object] = _as_it_is,
-    missing: Callable[[KubernetesObject], Problem | None] = _complete,
-) -> tuple[DecodeResult, ...]:
-    """All objects of a YAML or JSON text, those in lists too; a problem's path begins with its document.
-
-    ``fill`` adds defaults to an object before it is decoded; ``missing`` says what an object lacks.
-    """
-
-    def decode_one(body: object) -> DecodeResult:
-        result = decode_value(fill(body))
-        problem = missing(result.object) if isinstance(result, Decoded) else None
-        return result if problem is None else Unreadable(problem=problem)
-
-    return tuple(
-        result
-        for i, document in enumerate(documents(text))
-        for result in _in_document(document, f"documents[{i}]", decode_one)
-    )
-
-
-def _in_document(
-    document: object, path: str, decode_one: Callable[[object], DecodeResult]
-) -> Iterator[DecodeResult]:
-    match document:
-        case Unparsed(expected):
-            yield _unreadable(UNNAMED, path, expected)
-        case {"kind": str(kind), "items": list(items), **rest} if kind.endswith("List"):
-            for i, item in enumerate(_with_kind(items, kind, rest.get("apiVersion"))):
-                yield _under(decode_one(item), f"{path}.items[{i}]")
-        case _:
-            yield _under(decode_one(document), path)
-
-
-def _with_kind(items: list[object], list_kind: str, api_version: object) -> Iterator[object]:
-    kind = list_kind.removesuffix("List")
-    said = {"apiVersion": api_version, "kind": kind} if kind else {}
-    for item in items:
-        yield said | item if isinstance(item, dict) else item

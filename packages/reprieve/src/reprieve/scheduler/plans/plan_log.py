@@ -68,11 +68,6 @@ class PlanLog:
     def remembers(self, key: DemandKey) -> bool:
         return key in self._plans
 
-    @property
-    def unjudged(self) -> frozenset[Target]:
-        """Evicted pods of which it is not known yet whether their preemptor uses the room."""
-        return frozenset(pod for plans in self._plans.values() for plan in plans for pod in plan.evicted)
-
     # --- a plan ---
 
     def on_opened(

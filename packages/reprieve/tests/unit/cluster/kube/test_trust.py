@@ -15,13 +15,13 @@ from cryptography.x509.oid import NameOID
 from tests.unit.cluster.kube.listening import always, listening, once, text
 
 from reprieve.cluster.certificates import Certificate, new_authority, new_certificate
-from reprieve.cluster.certificates import client_certificate as issued
 from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve_minicluster.virtual_time import run
+from tests.contract.issuing import client_certificate as issued
 
 OK = text("200 OK")
 WRITE = KubeRequest("POST", "/api/v1/pods", (), b"{}")

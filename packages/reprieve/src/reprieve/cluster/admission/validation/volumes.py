@@ -3,16 +3,16 @@
 from reprieve.cluster.admission.field_errors import At, ErrorType
 from reprieve.cluster.admission.marks import check, rule
 from reprieve.cluster.api.names import label_key
-from reprieve.cluster.api.pod_fields import VOLUME
+from reprieve.cluster.api.schema import Object, fields_of
 from reprieve.cluster.api.values import amount_of, items, part, same, text_in
 from reprieve.model.json import Json
 
-_VOLUME_TYPES = VOLUME.known - {"name"}
+VOLUME_TYPES = fields_of(Object("Volume")).keys() - {"name"}
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
 
 # The types of a PersistentVolume: volumes that outlive a pod, and local disks.
-_SOURCES = _VOLUME_TYPES - {
+_SOURCES = VOLUME_TYPES - {
     "configMap",
     "downwardAPI",
     "emptyDir",
@@ -27,7 +27,7 @@ _SOURCES = _VOLUME_TYPES - {
 
 @rule
 def check_volume_type(volume: At) -> None:
-    sources = sorted(part(volume.value).keys() & _VOLUME_TYPES)
+    sources = sorted(part(volume.value).keys() & VOLUME_TYPES)
     if len(sources) != 1:
         volume.invalid(f"must be of exactly one type, got {', '.join(sources) or 'none'}")
 
