@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from reprieve.assembly.caller_page import JournalFrames
 from reprieve.assembly.journals import JOURNAL
 from reprieve.assembly.loopback_page import loopback_page
-from reprieve.assembly.offline_page import JournalFrames
 from reprieve.assembly.page_questions import AskedCluster, ClusterQuestions, manifests_in
 from reprieve.assembly.serving_thread import BetweenSteps
 from reprieve.cluster.api.codec import READERS

@@ -1,6 +1,6 @@
 """Decoding of protobuf bodies, as kubectl create sends them, into JSON values.
 
-Types come from the schema and field numbers from the list beside it, so every kind that has both can be
+Types come from the schema and field numbers from ``protobuf_numbers.txt``: every kind that has both can be
 decoded. Nothing is validated here, and responses are never in protobuf.
 """
 
@@ -8,13 +8,14 @@ import math
 import struct
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 
 import msgspec
 
 from reprieve.cluster.api.decode_errors import UNDECODABLE
-from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, bad_request
@@ -378,3 +379,54 @@ def _rule(value: Value) -> Json:
 def _texts_of(names: Mapping[int, str], value: Value) -> Json:
     fields = dict(values(bytes_in(value)))
     return {name: text_in(fields[n]) for n, name in names.items() if fields.get(n)}
+
+
+# --- which field has which number -----------------------------------------------------------------
+
+
+_NOTHING: Mapping[int, "Numbered"] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """``means_empty``: whether an empty value has a meaning of its own; otherwise it counts as absent.
+
+    ``within``: the message that holds further fields of the object around it; ``name`` is empty then.
+    """
+
+    name: str
+    means_empty: bool = False
+    within: str = ""
+
+
+def numbers_of(name: str) -> Mapping[int, Numbered]:
+    """The fields of a type by their numbers; none for a type that is not sent as protobuf."""
+    return _messages().get(name, _NOTHING)
+
+
+@cache
+def _messages() -> Mapping[str, Mapping[int, Numbered]]:
+    return {name.strip(): dict(_numbered(fields.split())) for name, _, fields in _entries()}
+
+
+def _entries() -> Iterator[tuple[str, str, str]]:
+    """One entry for each type, which may span several lines."""
+    text = files("reprieve_minicluster.rest").joinpath("protobuf_numbers.txt").read_text()
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return (entry.partition(":") for entry in "\n".join(lines).replace("\n    ", " ").splitlines())
+
+
+def _numbered(words: list[str]) -> Iterator[tuple[int, Numbered]]:
+    number = 1
+    for word in words:
+        if word.isdigit():
+            number = int(word)
+            continue
+        yield number, _field(word)
+        number += 1
+
+
+def _field(word: str) -> Numbered:
+    if word.startswith("="):
+        return Numbered("", within=word[1:])
+    return Numbered(word.removesuffix("*"), means_empty=word.endswith("*"))

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, root
 from reprieve.model.json import Json
+from reprieve_minicluster.rest.protobuf import numbers_of
 
 
 def envelope(body: Json) -> bytes:

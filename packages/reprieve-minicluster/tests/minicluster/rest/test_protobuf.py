@@ -8,11 +8,10 @@ from tests.minicluster.rest.protobuf_encoding import envelope, field, message
 from tests.unit.cluster.admission.admitting import with_value
 from tests.unit.cluster.api.rich_pod import RICH_POD
 
-from reprieve.cluster.api.protobuf_numbers import numbers_of
 from reprieve.cluster.api.schema import fields_of, is_listed, root
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds import KINDS
-from reprieve_minicluster.rest.protobuf import PROTOBUF, from_protobuf
+from reprieve_minicluster.rest.protobuf import PROTOBUF, from_protobuf, numbers_of
 
 OLDER = "scheduling.k8s.io/v1alpha2"
 # As kubectl writes a PriorityClass: what is not said is there as well, empty.

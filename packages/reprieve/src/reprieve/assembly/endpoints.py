@@ -1,19 +1,24 @@
-"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, configuration, decisions."""
+"""What does a replica serve over HTTPS, on a port of its own? Probes, metrics, decisions, and the page.
 
+Which names a client may see, on the page and in recent decisions, the API server says. The page has a right
+of its own, get on the nonResourceURL /page/. A client only reads.
+"""
+
+import asyncio
 import errno
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from http import HTTPStatus
 from itertools import chain
 
 import msgspec
 from aiohttp import web
 
 from reprieve import config
-from reprieve.assembly.decision_pages import DECISIONS_PATH, asked_decisions
-from reprieve.assembly.replica_page import replica_page, reviewed_decisions
+from reprieve.assembly.decision_pages import DECISIONS_PATH, AskedDecisions, asked_decisions, decisions_page
 from reprieve.assembly.serving_thread import ReadByScheduler, in_this_thread
 from reprieve.assembly.trust import (
     DEFAULT_TLS,
@@ -25,6 +30,7 @@ from reprieve.assembly.trust import (
     keep_fetching_authorities,
     keep_rereading_files,
 )
+from reprieve.cluster.certificates import CertificateSubject
 from reprieve.cluster.kube import client
 from reprieve.cluster.kube.access_reviews import (
     ClientCaUnavailableError,
@@ -38,8 +44,12 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import Connection
 from reprieve.cluster.kube.requests import NoAnswerError
 from reprieve.config.parsing import as_document
+from reprieve.inquiry.decision_list import kept_document
+from reprieve.page.documents import PageHead
 from reprieve.page.live import LivePicture, PictureFeed
-from reprieve.page.server import page_routes
+from reprieve.page.server import PAGE_PATH, page_routes
+from reprieve.page.sources import LiveFrames, PageParts, PageRefusedError, ReaderSight
+from reprieve.report.hidden_names import MayGet, Named, may_get_all, named_in
 from reprieve.runtime.http_endpoints import (
     PROBES,
     Authorize,
@@ -49,6 +59,7 @@ from reprieve.runtime.http_endpoints import (
     HttpClient,
     ProbeEndpoint,
     application,
+    client_of,
 )
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness, report_slow_steps
@@ -57,6 +68,7 @@ from reprieve.runtime.telemetry import Telemetry
 from reprieve.supervision.supervisor import HealthCheck, Supervisor
 
 _LAST_ANSWERS_SECONDS = 2.0
+_NOT_LEADING = "this replica does not schedule: another one leads, or this one is starting"
 _ANY, _BOTH = ("", "0.0.0.0", "::"), ("0.0.0.0", "::")
 _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
@@ -136,7 +148,7 @@ async def serve_endpoints(
         decisions = ContentEndpoint(_decisions(auth, trust, shown.recent, read))
         endpoints = {**_endpoints(configured, shown, read, supervisor), DECISIONS_PATH: decisions}
         made = application(endpoints, _authorize(auth, trust), endpoint.for_all)
-        page = replica_page(reviews.access_reviews.server, shown.feed, read, auth, trust)
+        page = _page(reviews.access_reviews.server, shown.feed, read, auth, trust)
         made.add_routes(page_routes(page))
         # No compressed bodies: a small one may be of any size when it is read.
         runner = web.AppRunner(
@@ -226,7 +238,7 @@ def _decisions(
             return await auth.may_get(caller.token, trust.client_subject(caller.connection), kinds)
 
         asked = await read(partial(asked_decisions, recent, query))
-        return await reviewed_decisions(asked, allowed)
+        return await _reviewed_decisions(asked, allowed)
 
     return content
 
@@ -253,3 +265,119 @@ def _listen_problem(endpoint: ServingEndpoint, error: OSError) -> str:
         return f"--secure-port: {where} is in use: choose another"
     reason = os.strerror(error.errno).lower() if error.errno else str(error)
     return f"--secure-port: cannot listen on {where}: {reason}"
+
+
+# --- what a client may see on the page and in decisions -------------------------------------------
+
+
+_AT_A_TIME = 20  # decisions, between which other requests get their turn
+# PodGroups are served by Kubernetes, or by a definition of ours: never by both.
+_REVIEWED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "Pod": (("", "pods"),),
+    "PodGroup": (("scheduling.k8s.io", "podgroups"), ("reprieve.dev", "podgroups")),
+    "CompositePodGroup": (("scheduling.k8s.io", "compositepodgroups"),),
+    "PodDisruptionBudget": (("policy", "poddisruptionbudgets"),),
+}
+
+_Allowed = Callable[[Collection[NamespacedKind]], Awaitable[frozenset[NamespacedKind]]]
+
+
+async def _reviewed_decisions(asked: AskedDecisions, allowed: _Allowed) -> bytes:
+    """Each right is asked for once for each request."""
+    decisions, wanted = [], set[NamespacedKind]()
+    for number, encoded in enumerate(asked.kept):
+        decisions.append(kept := encoded.decoded())
+        wanted |= {kind for name in named_in(kept.decision) for kind in _reviewed_kinds(*name)}
+        if number % _AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    granted = await allowed(wanted)
+
+    def may_get(kind: str, namespace: str) -> bool:
+        return any(one in granted for one in _reviewed_kinds(kind, namespace))
+
+    items = []
+    for number, kept in enumerate(decisions):
+        items.append(kept_document(kept, may_get, asked.version))
+        if number % _AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return decisions_page(items, asked)
+
+
+def _reviewed_kinds(kind: str, namespace: str) -> list[NamespacedKind]:
+    """List the resources as which a kind is read; an empty namespace means all of them."""
+    return [NamespacedKind(group, resource, namespace) for group, resource in _REVIEWED.get(kind, ())]
+
+
+def _page(
+    name: str, feed: PictureFeed, read: ReadByScheduler, auth: DelegatedAuth, trust: Trust
+) -> PageParts:
+    """``name``: by which readers know the cluster. To be called in the event loop that serves."""
+    live = LivePicture(partial(read, feed.take))
+    return PageParts(
+        PageHead(name, "daemon"), LiveFrames(live, _NOT_LEADING), _ReviewedGate(auth, trust), live
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ReviewedGate:
+    auth: DelegatedAuth
+    trust: Trust
+
+    def check_origin(self, request: web.Request) -> None:
+        """A browser may have a client certificate, which it sends for the page of any site."""
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.lower() != f"https://{request.headers.get('Host', '').lower()}":
+            raise PageRefusedError("requests from pages of other sites are rejected", HTTPStatus.FORBIDDEN)
+
+    async def enter(self, request: web.Request) -> ReaderSight:
+        client = client_of(request)
+        sight = _ReviewedSight(self.auth, client.token, partial(self.trust.client_subject, client.connection))
+        denial = await sight.denial()
+        if denial is not None:
+            status, sentence = denial
+            raise PageRefusedError(sentence, status)
+        sight.reader = await self.auth.user_name(client.token, sight.subject)
+        return sight
+
+
+@dataclass(slots=True)
+class _ReviewedSight:
+    """What the API server said of one client. Each right is asked for once, until it is asked whether all
+    still hold. ``read_subject``: of its certificate, as long as that is trusted."""
+
+    auth: DelegatedAuth
+    token: str
+    read_subject: Callable[[], CertificateSubject | None]
+    reader: str | None = ""
+    subject: CertificateSubject | None = field(init=False)
+    _asked: set[NamespacedKind] = field(default_factory=set)
+    _granted: frozenset[NamespacedKind] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.subject = self.read_subject()
+
+    async def denial(self) -> tuple[int, str] | None:
+        return await self.auth.refusal(self.token, self.subject, PAGE_PATH)
+
+    async def of(self, named: Collection[Named]) -> MayGet:
+        await self._ask({kind for one in _REVIEWED for kind in _reviewed_kinds(one, "")})
+        if all(self._may_get(kind, "") for kind in _REVIEWED):
+            return may_get_all
+        await self._ask({kind for one in named for kind in _reviewed_kinds(*one)})
+        return self._may_get
+
+    async def holds(self) -> bool:
+        if self.read_subject() != self.subject or await self.denial() is not None:
+            return False
+        asked = frozenset(self._asked)  # more may be asked for while this is answered
+        granted = await self.auth.may_get(self.token, self.subject, asked)
+        return granted == self._granted & asked
+
+    async def _ask(self, kinds: set[NamespacedKind]) -> None:
+        new = kinds - self._asked
+        if new:
+            self._granted |= await self.auth.may_get(self.token, self.subject, new)
+            self._asked |= new
+
+    def _may_get(self, kind: str, namespace: str) -> bool:
+        return any(one in self._granted for one in _reviewed_kinds(kind, namespace))

@@ -46,7 +46,7 @@ def page(path: Path | None, context: str, kubeconfig: str, namespace: str, **ser
 
 
 def _recorded(path: Path) -> AbstractAsyncContextManager[str]:
-    from reprieve.assembly.offline_page import RecordingError, page_of_recording, recording_in
+    from reprieve.assembly.caller_page import RecordingError, page_of_recording, recording_in
 
     try:
         with progress_bar(f"reading {path}"):
@@ -61,8 +61,8 @@ def _recorded(path: Path) -> AbstractAsyncContextManager[str]:
 def _live(
     context: str, kubeconfig: str, namespace: str, server: Mapping[str, Any]
 ) -> AbstractAsyncContextManager[str]:
+    from reprieve.assembly.caller_page import page_of_context, reading_of
     from reprieve.assembly.cluster_reading import ClusterReadingError
-    from reprieve.assembly.context_page import page_of_context, reading_of
     from reprieve.assembly.decision_sources import DecisionSourceError
 
     read = reading_of(decision_server(kubeconfig, context, server), namespace)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from reprieve.assembly.offline_page import recording_in
+from reprieve.assembly.caller_page import recording_in
 from reprieve.cli.main import reprieve
 from reprieve.runtime.journal import read_results
 from reprieve.runtime.journal_lines import Asked

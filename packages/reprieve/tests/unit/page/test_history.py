@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.scheduler.making import a_node, a_pod, bound, target
 
-from reprieve.assembly.offline_page import Recording, RecordingError, recording_in
+from reprieve.assembly.caller_page import Recording, RecordingError, recording_in
 from reprieve.model.effects import Effect
 from reprieve.model.events import Done, Gone, Seen, Synced
 from reprieve.model.moment import on_one_clock

@@ -1,20 +1,24 @@
-"""How is the page of a recording made: of a journal on disk, or of a snapshot in files?
+"""How is the page made in the caller's process: of a journal, of a snapshot in files, or of a live cluster?
 
-What is wrong with a recording is a sentence. It must not know HTTP.
+A live cluster is read with the caller's credentials, with lists as the commands read it: what the caller may
+not list is left out, and noted. It is read again every few seconds, and never for more than a small part of
+the time. What is wrong with a recording is a sentence. It must not know HTTP.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from reprieve.assembly.cluster_reading import ClusterReadingError, read_cluster
+from reprieve.assembly.decision_sources import DecisionServer, DecisionSourceError, served_decisions
 from reprieve.assembly.inquiries import PolicyChoice
 from reprieve.assembly.journals import JOURNAL, run_configuration
 from reprieve.assembly.loopback_page import loopback_page
@@ -28,11 +32,13 @@ from reprieve.inquiry.joined_files import cluster_in
 from reprieve.inquiry.object_files import parse_objects
 from reprieve.model.events import Event, Seen, Synced
 from reprieve.model.json import Json
+from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import KubernetesObject
 from reprieve.page.documents import PageAbilities, PageHead
 from reprieve.page.history import JournalHistory, JournalMoment
+from reprieve.page.live import FedSteps, LivePicture, PictureFeed
 from reprieve.page.picture import Picture
-from reprieve.page.sources import PageGate, PageParts, PageRefusedError, PictureFrame
+from reprieve.page.sources import LiveFrames, PageGate, PageParts, PageRefusedError, PictureFrame
 from reprieve.runtime.journal import JournalError, read_located_entries
 from reprieve.runtime.recent_decisions import KeptDecision
 
@@ -115,8 +121,7 @@ class SnapshotFrame:
         found = read_decisions(self.cluster.source.decisions).decisions
         self._decisions = tuple(sorted(found, key=lambda kept: kept.decision.at))
         self._picture = Picture()
-        events: list[Event] = [Seen(one.object, one.unserved) for one in self.cluster.seen]
-        self._picture.observe([*events, Synced()], self.cluster.source.taken_at)
+        self._picture.observe(_listed(self.cluster), self.cluster.source.taken_at)
         self._picture.adopt(self._decisions)
 
     async def frame(self, at: float | None) -> PictureFrame:
@@ -127,6 +132,10 @@ class SnapshotFrame:
 
     async def asked(self, at: float | None) -> AskedCluster:
         return AskedCluster(lambda: self.cluster, self._decisions)
+
+
+def _listed(cluster: DecodedCluster) -> list[Event]:
+    return [*(Seen(one.object, one.unserved) for one in cluster.seen), Synced()]
 
 
 # --- a journal -------------------------------------------------------------------------------------
@@ -207,3 +216,102 @@ def _cluster_at(moment: JournalMoment, configuration: Json | None) -> DecodedClu
 def _notes(moment: JournalMoment) -> Iterator[str]:
     if moment.known_since is not None:
         yield "The beginning of the journal was rotated away: objects that did not change since are unknown."
+
+
+# --- a live cluster -------------------------------------------------------------------------------
+
+
+_PERIOD = 2.0  # seconds between two readings
+_PAUSE_FACTOR = 9  # times as long as a reading took, if that is longer
+_NONE_YET = "the cluster is being read: nothing is known of it yet"
+_CAN = PageAbilities(whatif=True, why=True, exposure=True)
+
+Complain = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReading:
+    cluster: DecodedCluster
+    decisions: tuple[KeptDecision, ...]
+
+
+ReadAgain = Callable[[], Coroutine[Any, Any, ClusterReading]]
+
+
+def reading_of(server: DecisionServer, namespace: str = "") -> ReadAgain:
+    """A function that reads the cluster of a context: raises ClusterReadingError or DecisionSourceError.
+
+    Decisions come from its API server, if `reprieve up` runs it, or from the replica that is named."""
+
+    async def read() -> ClusterReading:
+        found = await read_cluster(server.kubeconfig, server.context, namespace=namespace)
+        if server.server:
+            decisions = (await served_decisions(server)).decisions
+        else:
+            decisions = read_decisions(found.decisions).decisions
+        cluster = await asyncio.to_thread(decoded, found)
+        return ClusterReading(cluster, tuple(sorted(decisions, key=lambda kept: kept.decision.at)))
+
+    return read
+
+
+@dataclass(slots=True)
+class PolledCluster:
+    """``complain``: gets a sentence when the cluster can no longer be read, once for each such time."""
+
+    last: ClusterReading
+    read: ReadAgain
+    complain: Complain
+    feed: PictureFeed = field(default_factory=PictureFeed)
+    _failed: bool = False
+
+    def show(self) -> None:
+        """What is not seen this time is gone."""
+        self.feed.begin()
+        cluster = self.last.cluster
+        self.feed.on_observed(_listed(cluster), (), on_one_clock(cluster.source.taken_at))
+        self.feed.adopted(self.last.decisions)
+
+    async def keep_reading(self) -> None:
+        took = 0.0
+        while True:
+            await asyncio.sleep(max(_PERIOD, _PAUSE_FACTOR * took))
+            began = time.monotonic()
+            try:
+                self.last = await self.read()
+            except (ClusterReadingError, DecisionSourceError) as error:
+                if not self._failed:
+                    self.complain(f"the page shows the cluster as it was: {error}")
+                self._failed = True
+                continue
+            self._failed = False
+            took = time.monotonic() - began
+            self.show()
+
+    async def take(self) -> FedSteps:
+        return self.feed.take()
+
+    async def asked(self, at: float | None) -> AskedCluster:
+        last = self.last
+        return AskedCluster(lambda: last.cluster, last.decisions)
+
+
+def page_of_context(
+    name: str, first: ClusterReading, read: ReadAgain, complain: Complain
+) -> AbstractAsyncContextManager[str]:
+    """Serves the page while the context is open; yields the address. ``name``: of the cluster."""
+
+    def parts(gate: PageGate) -> PageParts:
+        polled = PolledCluster(first, read, complain)
+        polled.show()
+        live = LivePicture(polled.take)
+        return PageParts(
+            PageHead(name, "context", _CAN),
+            LiveFrames(live, _NONE_YET),
+            gate,
+            live,
+            ClusterQuestions(polled.asked),
+            {"reading of the cluster": polled.keep_reading},
+        )
+
+    return loopback_page(parts, _AGAIN)
