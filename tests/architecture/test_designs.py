@@ -13,13 +13,16 @@ from tests.architecture.source import modules
 KNOWN_BY = {
     "resize": {"assembly"},
     "toleration": {
-        "preemption/tolerating.py",
+        "preemption/policy.py",  # its rule
         "scheduler/state.py",  # wakes demands at the earliest end
         "scheduler/plans/toleration_rules.py",
         "scheduler/mirror/world.py",  # tells whether the time at which a pod was scheduled matters
     },
-    "tolerating": {"preemption/policy.py"},
-    "within_limit": {"preemption/policy.py", "assembly"},
+    "eviction_limit": {
+        "assembly",
+        "inquiry/seen_events.py",  # how often a workload may be evicted
+        "preemption/policy.py",  # its rule
+    },
     "units": {
         "assembly",
         "scheduler/deciding/plan_opening.py",  # marks whole groups

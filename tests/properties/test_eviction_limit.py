@@ -13,12 +13,11 @@ from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.model.snapshot import NOWHERE
 from reprieve.preemption.eligibility import eligible
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import RULES, Policy, Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.within_limit import WithinLimit
 from tests.properties.crowded import EVERYTHING, Crowd, seeded_crowd
 from tests.properties.preempting import POLICIES, question_of, unspent
 from tests.properties.worlds import decoded

@@ -15,7 +15,7 @@ from reprieve.preemption.plan import NoPlan, Why
 from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.tolerating import tolerating
+from reprieve.preemption.toleration import tolerating
 from reprieve.preemption.units import Unit, pods_alone
 from tests.properties.crowded import Crowd
 from tests.properties.preempting import POLICIES, answer, question_of, unspent

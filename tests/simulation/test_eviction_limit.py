@@ -17,10 +17,9 @@ from reprieve.model.effects import Effect, Evict, Target
 from reprieve.model.events import Event, Failed
 from reprieve.model.json import Json
 from reprieve.model.moment import Moment
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.policy import RULES
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.loop import Loop
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings

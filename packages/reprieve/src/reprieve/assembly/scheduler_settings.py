@@ -47,13 +47,12 @@ from reprieve.placement.profile import (
 from reprieve.preemption.budgets import accounts, accounts_as_upstream
 from reprieve.preemption.criteria import CRITERIA
 from reprieve.preemption.eligibility import TIMELESS, Rule
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.policy import RULES, Policy
 from reprieve.preemption.preemption_priority import PermittedClasses
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.searches import SEARCHES
 from reprieve.preemption.units import GroupUnits, Units, pods_alone
-from reprieve.preemption.within_limit import WithinLimit
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.demand_key import DemandKey, by_itself, with_its_group, with_its_tree
 from reprieve.scheduler.demands.gang_strategy import ALL_MEMBERS, MIN_COUNT, POD_BY_POD, GangStrategy

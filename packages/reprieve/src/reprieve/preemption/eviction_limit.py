@@ -2,7 +2,7 @@
 
 A limit says how many evictions within a window are enough, and from which priority on demands need not care.
 It ends when so many evictions have left the window that fewer than the limit are in it. When pods were
-evicted is part of the snapshot; this module must not know how that was found out, nor units and tolerations.
+evicted is part of the snapshot, however that was found out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,15 @@ import numpy as np
 
 from reprieve.model.columns import Floats
 from reprieve.model.conditions import LONG_AGO
+from reprieve.model.events import Change
+from reprieve.model.formatting import counted, lasted
 from reprieve.model.snapshot import NOWHERE, Snapshot
-from reprieve.model.workloads import own_workload, root_name
+from reprieve.model.workloads import own_workload, root_name, shown_workload, workload_of
+from reprieve.placement.demand import Demand
+from reprieve.preemption.eligibility import ProtectedPods, Protection, Verdict, protecting
+from reprieve.preemption.units import Units
+
+ENDED_BY = frozenset({Change.EVICTIONS, Change.CONTROLLERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +70,37 @@ def _by_controller(view: Snapshot, limited: Mapping[str, float]) -> Floats:
             of_owner[owner] = limited.get(own_workload(compiled.pod, view.owners), LONG_AGO)
         ends[row] = of_owner[owner]
     return ends
+
+
+@dataclass(frozen=True, slots=True)
+class WithinLimit:
+    """The rule: pods of workloads that were evicted too often are protected for now.
+
+    It decides before a plan is made: a plan may evict several pods of a workload that is not protected.
+    """
+
+    limit: EvictionLimit
+
+    def __call__(self, units: Units, demand: Demand, now: float) -> Verdict:
+        view, limit = units.view, self.limit
+        ends = limited_ends(view, limit, now) if demand.priority < limit.below_priority else None
+
+        def told(row: int) -> Protection:
+            workload = workload_of(view.pods.compiled[row].pod, view.groups, view.owners)
+            moments, within = view.evictions[workload], f"within {lasted(limit.window)}"
+            often = counted(limit.count(moments, now), "time")
+            return Protection(
+                code="EvictionLimit",
+                by=(workload,),
+                from_priority=limit.below_priority,
+                until=limit.end(moments),
+                reason=f"its workload, {shown_workload(workload)}, was evicted {often} {within}",
+                pods=f"of a workload that was evicted {often} {within} (evictionLimit)",
+                several=f"workloads that were evicted {counted(limit.evictions, 'time')} or more {within} "
+                "(evictionLimit)",
+                ends=f"the protection of {shown_workload(workload)} by evictionLimit",
+                source="evictionLimit",
+            )
+
+        protected = ProtectedPods(ends, told, ended_by=ENDED_BY) if ends is not None else None
+        return protecting(units, protected, now)

@@ -22,12 +22,11 @@ from reprieve.placement.place import Placement
 from reprieve.preemption.criteria import BUDGETS_BROKEN, HIGHEST_PRIORITY, LOST_WORK, Cost, Criterion
 from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.counted_bound import CountedBound
-from reprieve.preemption.least_disturbance.deferral import Deferral
+from reprieve.preemption.least_disturbance.deferral import Deferral, PodKey, Remembered
+from reprieve.preemption.least_disturbance.first_plan import Rooms, begun, worth_solving
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.model_of_question import Reach, RoomsInReach, model_of, reach_of
-from reprieve.preemption.least_disturbance.remembered import PodKey, Remembered
-from reprieve.preemption.least_disturbance.search import Rooms, begun, worth_solving
 from reprieve.preemption.least_disturbance.solver_task import room_of
 from reprieve.preemption.plan import Plan, Quality
 

@@ -14,13 +14,12 @@ from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.criteria import DISTURBANCE, Criterion, sparing_other_gangs
 from reprieve.preemption.eligibility import TIMELESS, Rule
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
 from reprieve.preemption.preemption_priority import PermittedClasses
-from reprieve.preemption.tolerating import tolerating
+from reprieve.preemption.toleration import tolerating
 from reprieve.preemption.units import GroupUnits, Units, pods_and_groups
-from reprieve.preemption.within_limit import WithinLimit
 
 RULES: tuple[Rule, ...] = (*TIMELESS, tolerating)
 

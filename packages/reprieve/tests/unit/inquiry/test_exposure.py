@@ -24,10 +24,9 @@ from reprieve.inquiry.exposure import (
 )
 from reprieve.inquiry.exposure_report import exposure_json, exposure_lines, names
 from reprieve.model.snapshot import Snapshot, build
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.policy import RULES, Policy
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.within_limit import WithinLimit
 from tests.scenarios.making import decoded, moment, world_objects
 from tests.scenarios.reading import BudgetLine, ClassLine, GroupLine, PodLine, WorldLine
 

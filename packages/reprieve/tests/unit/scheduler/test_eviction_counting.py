@@ -14,11 +14,10 @@ from reprieve.model.events import EvictionsRead
 from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import Pod, PodGroup, ReplicaSet
 from reprieve.model.workloads import PastEviction
-from reprieve.preemption.eviction_limit import EvictionLimit
+from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.policy import RULES
 from reprieve.preemption.resize import Accounting, DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.within_limit import WithinLimit
 from reprieve.report.decisions import decision_lines
 from reprieve.report.hidden_names import without_hidden_names
 from reprieve.scheduler.core import Scheduler

@@ -2,7 +2,7 @@
 
 from reprieve.model.events import Change
 from reprieve.placement.rejection_codes import Code
-from reprieve.preemption import tolerating, within_limit
+from reprieve.preemption import eviction_limit, toleration
 from reprieve.scheduler.demands.queueing_hints import HELPS, ROOM_AT_RISK, helpful
 
 
@@ -18,7 +18,7 @@ def test_a_new_node_may_always_help() -> None:
 def test_every_kind_of_change_helps_a_pod() -> None:
     """No node is refused for a budget; only demands that never break a budget wait for budgets. A demand that
     waits for the kubelet must know when its room is taken."""
-    others = {Change.BUDGETS, Change.GROUPS} | tolerating.ENDED_BY | within_limit.ENDED_BY | ROOM_AT_RISK
+    others = {Change.BUDGETS, Change.GROUPS} | toleration.ENDED_BY | eviction_limit.ENDED_BY | ROOM_AT_RISK
     assert frozenset(Change) == others.union(*HELPS.values())
 
 

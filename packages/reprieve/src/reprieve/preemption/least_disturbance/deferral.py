@@ -14,9 +14,11 @@ from reprieve.model.events import Improvement
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.remembered import Remembered
 from reprieve.preemption.least_disturbance.solver_task import NamedRoom, room_of
+from reprieve.preemption.plan import Quality
 from reprieve.preemption.units import Units
+
+PodKey = tuple[str, str]  # namespace and name
 
 
 def not_at_all(_: Units) -> Improve:
@@ -32,6 +34,31 @@ def busy(_: Units) -> Improve:
         return Improved(start)
 
     return improve
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a decision found in one domain before it asked for a better plan: the next need not search again.
+
+    The next decision checks it, and the answers of the solver, in the cluster as it is then. Everything is by
+    name: rows change with every event.
+    """
+
+    victims: tuple[str, ...]  # units
+    places: tuple[tuple[PodKey, str], ...]  # members and nodes, in an order that can be used
+    quality: Quality
+    solved: float  # the priority up to which units were in the room that the solver was handed
+    target: int  # how many members must get room
+    spent: int  # effort, before the room was searched
+    left: Mapping[str, Sequence[int]]  # by node, what was left of each resource that members request
+
+    @property
+    def cost(self) -> tuple[float, ...]:
+        return tuple(value for _, value in self.quality.cost)
+
+    @property
+    def ceiling_cost(self) -> tuple[float, ...]:
+        return tuple(value for _, value in self.quality.ceiling_cost)
 
 
 @dataclass(slots=True, eq=False)

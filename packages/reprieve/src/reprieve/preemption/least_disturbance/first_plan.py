@@ -1,22 +1,30 @@
-"""A good plan at once, for equal members: all units go, and are put back by room and price.
+"""Where a solver starts: a good plan at once, in the part of the room in which a better one may be.
 
-The unit that takes the fewest members' room for its price is put back first, as long as enough room is left.
-Units that do not meet on a node go back together, so that a large room takes few rounds. What is found is
-seldom the best. A solver starts from it, and it is used where there is no effort for one.
+What is found is seldom the best. It is used as it is where there is no effort for a solver. For equal members,
+all units go, and are put back by room and price as long as enough room is left. Members of several shapes take
+seats, and units are put back around them.
 """
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
+from reprieve.preemption.least_disturbance.improve import Solution
 from reprieve.preemption.least_disturbance.model import (
     Counts,
     Item,
     Measure,
     RoomModel,
+    Seats,
     Term,
     capacities,
 )
 
+_LEVELS = 5  # ceilings for which a first plan is made
+_ROUNDS = 3  # in which members of several shapes choose their seats
 _NEXT = 1e-4  # what a criterion weighs beside the one before it; only the order of trials depends on it
 _SIZE = 0.1  # what room weighs that takes no member's place yet, but brings nodes closer to it
 _HARM = 1e6  # what it weighs that a unit, with the others that go, exceeds a budget
@@ -24,7 +32,81 @@ _AT_ONCE = 12  # the twelfth part of the units that can stay may go back in one 
 _SPARE_NODES = 4  # for each member, so many nodes are looked at that no unit ties to others
 
 
-def first_plan(model: RoomModel) -> Counts | None:
+class Rooms(Protocol):
+    """Models of one room, each without units above a priority. A model is one of them."""
+
+    @property
+    def order(self) -> tuple[Term, ...]: ...
+    @property
+    def levels(self) -> Sequence[float]: ...
+    @property
+    def levels_within_budgets(self) -> Sequence[float]: ...
+    def below(self, ceiling: float, /) -> RoomModel: ...
+
+
+def begun(rooms: Rooms, known: Callable[[RoomModel], Solution | None]) -> tuple[RoomModel, Solution | None]:
+    """The model to search in, and the best of the first plans there and of one that is known.
+
+    Without units above the lowest ceiling for which a first plan costs nothing by the criteria that come
+    before the priority: those can only make a plan worse.
+    """
+    at, firsts = _place_of_priority(rooms.order) or 0, list[Solution]()
+    for ceiling in _ceilings(rooms):
+        model = rooms.below(ceiling)
+        first = _first(model)
+        if first is not None:
+            counts, seats = first
+            firsts.append(Solution(model.units_of(counts), seats))
+            if model.permits(counts) and not any(model.cost(counts)[:at]):
+                break
+    else:
+        model = rooms.below(math.inf)
+    return model, best_of(model, [one for one in (known(model), *firsts) if one is not None])
+
+
+def best_of(model: RoomModel, found: Iterable[Solution]) -> Solution | None:
+    """The first of the best that the model permits."""
+    counted = [(one, model.counts_of(one.units) or {}) for one in found]
+    permitted = [(model.cost(counts), one) for one, counts in counted if model.permits(counts)]
+    return min(permitted, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def worth_solving(model: RoomModel, start: Solution | None) -> RoomModel:
+    """Without units above the highest of a plan that costs nothing by the criteria before the priority."""
+    counts = model.counts_of(start.units) if start is not None else None
+    at = _place_of_priority(model.order)
+    if counts is None or at is None:
+        return model
+    cost = model.cost(counts)
+    return model if any(cost[:at]) else model.below(cost[at])
+
+
+def _ceilings(rooms: Rooms) -> Sequence[float]:
+    """In the order of their promise: where a budget must break, only after the others."""
+    order, at = rooms.order, _place_of_priority(rooms.order)
+    if at is None:
+        return [math.inf] if rooms.levels else []
+    if not any(term.budgets for term in order[:at]):
+        return rooms.levels[:_LEVELS]
+    first = rooms.levels_within_budgets[:_LEVELS]
+    return [*first, *(level for level in rooms.levels[:_LEVELS] if level not in first)]
+
+
+def _place_of_priority(order: Sequence[Term]) -> int | None:
+    return next((i for i, term in enumerate(order) if term.measured is Measure.PRIORITY), None)
+
+
+def _first(model: RoomModel) -> tuple[Counts, Seats] | None:
+    if len(model.needs) > 1:
+        return _first_seats(model)
+    counts = _first_plan(model)
+    return (counts, {}) if counts is not None else None
+
+
+# --- equal members -------------------------------------------------------------------------------
+
+
+def _first_plan(model: RoomModel) -> Counts | None:
     """Which units go; None if there is not enough room without all of them."""
     room = _Room(model)
     if room.seats < model.target:
@@ -39,7 +121,7 @@ class _Room:
     def __init__(self, model: RoomModel) -> None:
         self._model, cells = model, model.cells
         self._needs = np.array(model.needs[0], np.int64)
-        price = weights_of(model)
+        price = _weights_of(model)
         helpful = self._helpful_items(price)
         # One entry for each unit; the more important ones come first, and win ties.
         counts = np.where(helpful, cells.units, 0)
@@ -60,7 +142,7 @@ class _Room:
         self._weigh(np.arange(len(self._unit)))
         self._gone = np.ones(len(listed), np.bool_)
         self._price = price[self._items]
-        self._budgets = Charges(model, listed)
+        self._budgets = _Charges(model, listed)
 
     def _weigh(self, cells: Ints) -> None:
         nodes = self._node[cells]
@@ -155,7 +237,97 @@ class _Room:
         return capacities(left, self._model.needs[0], self._model.members[0])
 
 
-class Charges:
+# --- members of several shapes -------------------------------------------------------------------
+
+
+def _first_seats(model: RoomModel) -> tuple[Counts, Seats] | None:
+    """Which units go, and where members sit; None if not as many as are needed find a seat in this way."""
+    best: tuple[Counts, Seats] | None = None
+    gone: Counts = {}
+    for _ in range(_ROUNDS):
+        seating = _Seating(model, gone)
+        if not seating.seat_all():
+            break
+        gone = seating.put_back()
+        if best is not None and model.cost(gone) >= model.cost(best[0]):
+            break
+        best = gone, seating.seats
+    return best
+
+
+class _Seating:
+    """``gone``: units that go anyway. All others can go, but that has its price."""
+
+    def __init__(self, model: RoomModel, gone: Counts) -> None:
+        self._model = model
+        self._needs = np.array(model.needs, np.int64)
+        self._usable = np.array([[s in by for by in model.usable_by] for s in range(len(model.needs))])
+        self._emptied = self._left_without({i: len(item.units) for i, item in enumerate(model.items)})
+        self._left = self._left_without(gone)
+        self._minded = np.zeros(self._left.shape, np.bool_)  # [node, resource] a member there asks for it
+        self.seats: Seats = {}
+
+    def _left_without(self, gone: Counts) -> Ints:
+        left = np.array(self._model.left, np.int64).reshape(len(self._model.left), self._needs.shape[1])
+        for i, count in gone.items():
+            for node, used in self._model.items[i].footprint:
+                left[node] += np.array(used, np.int64) * count
+        return left
+
+    def seat_all(self) -> bool:
+        """The smallest members are enough, and of these the largest choose first."""
+        average = np.maximum(self._emptied.mean(axis=0), 1)
+        size = (self._needs / average).max(axis=1, initial=0.0)
+        smallest = sorted(
+            (shape for shape, count in enumerate(self._model.members) for _ in range(count)),
+            key=lambda shape: (size[shape], shape),
+        )
+        return all(self._seat(shape) for shape in reversed(smallest[: self._model.target]))
+
+    def _seat(self, shape: int) -> bool:
+        needs = self._needs[shape]
+        asked = needs > 0
+        fits: Mask = self._usable[shape] & (self._emptied[:, asked] >= needs[asked]).all(axis=1)
+        if not fits.any():
+            return False
+        lacking = np.maximum(needs[asked] - self._left[:, asked], 0) / needs[asked]
+        short = np.where(fits, lacking.max(axis=1, initial=0.0), np.inf)
+        node = int(short.argmin())
+        self._emptied[node] -= needs
+        self._left[node] -= needs
+        self._minded[node] |= asked
+        self.seats[node, shape] = self.seats.get((node, shape), 0) + 1
+        return True
+
+    def put_back(self) -> Counts:
+        """The units that cannot stay beside the members, after the dearest for their room had their turn."""
+        model = self._model
+        units = [i for i, item in reversed([*enumerate(model.items)]) for _ in item.units]
+        items = [model.items[i] for i in units]
+        price = _weights_of(model)[units] + _Charges(model, items).harm()
+        needs = np.maximum(self._needs.max(axis=0), 1)
+        room = np.array([sum((np.array(used) / needs).max() for _, used in item.footprint) for item in items])
+        gone: Counts = {}
+        for u in np.lexsort((np.arange(len(units)), -price / np.maximum(room, 1e-9))).tolist():
+            if not self._stays(units[u]):
+                gone[units[u]] = gone.get(units[u], 0) + 1
+        return gone
+
+    def _stays(self, item: int) -> bool:
+        footprint = [(node, np.array(used, np.int64)) for node, used in self._model.items[item].footprint]
+        for node, used in footprint:
+            minded = self._minded[node]
+            if (self._emptied[node][minded] < used[minded]).any():
+                return False
+        for node, used in footprint:
+            self._emptied[node] -= used
+        return True
+
+
+# --- what units weigh ----------------------------------------------------------------------------
+
+
+class _Charges:
     """Budgets that are exceeded by the units that are still gone."""
 
     def __init__(self, model: RoomModel, units: list[Item]) -> None:
@@ -189,7 +361,7 @@ class Charges:
             self._harm = self._weighed()
 
 
-def weights_of(model: RoomModel) -> Floats:
+def _weights_of(model: RoomModel) -> Floats:
     """[item] one number for all criteria that are sums; the first weighs most."""
     sums = [place for place, term in enumerate(model.order) if _has_price(term)]
     prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))[

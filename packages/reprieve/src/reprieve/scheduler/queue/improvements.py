@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
-from reprieve.preemption.least_disturbance.remembered import Remembered
+from reprieve.preemption.least_disturbance.deferral import Remembered
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.reporting.decision import Because, Preemption
 

@@ -8,9 +8,9 @@ from tests.unit.preemption.least_disturbance.rooms import ORDER, a_room, an_item
 
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance import patterns
+from reprieve.preemption.least_disturbance.first_plan import begun, worth_solving
 from reprieve.preemption.least_disturbance.improve import Improved, Solution, improved
 from reprieve.preemption.least_disturbance.model import RoomModel
-from reprieve.preemption.least_disturbance.search import begun, worth_solving
 
 
 def solved(room: RoomModel, known: Solution | None = None, effort: int = 1000) -> Improved:
