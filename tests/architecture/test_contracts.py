@@ -16,7 +16,7 @@ OFFENCES = {
         "reprieve/cluster/kube/client.py": "from reprieve_minicluster import store",
         "reprieve/cluster/kube/requests.py": "from reprieve.cluster.admission import admission",
         "reprieve/cluster/port.py": "from reprieve.placement import place",
-        "reprieve/preemption/toleration.py": "from reprieve.preemption import units",
+        "reprieve/preemption/toleration.py": "from reprieve.preemption import eviction_limit",
         "reprieve/scheduler/core.py": "from time import sleep",
         "reprieve/scheduler/ledger/assumed.py": "from reprieve.scheduler.mirror import world",
         "reprieve/report/why.py": "from reprieve.scheduler import core",

@@ -1,8 +1,8 @@
 """Where a solver starts: a good plan at once, in the part of the room in which a better one may be.
 
-What is found is seldom the best. It is used as it is where there is no effort for a solver. For equal members,
-all units go, and are put back by room and price as long as enough room is left. Members of several shapes take
-seats, and units are put back around them.
+What is found is seldom the best, and is used as it is where there is no effort for a solver. For equal
+members, all units go, and are put back by room and price as long as enough room is left. Members of several
+shapes take seats, and units are put back around them.
 """
 
 import math
