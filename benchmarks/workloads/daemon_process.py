@@ -19,7 +19,7 @@ from benchmarks.product import COMMAND
 from benchmarks.timing import memory_mb
 from benchmarks.workloads.loading import Environment
 from benchmarks.worlds.stage import TOKEN, Stage
-from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
+from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 
 _PATIENCE = 180.0
 # Without a limit to its own requests: the default of 50 a second would be all that is seen.

@@ -13,11 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
-from reprieve_minicluster.bootstrap import LOOPBACK
+from reprieve_minicluster.bootstrap import LOOPBACK, restore
 from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 from reprieve_minicluster.rest.http_server import ListenAddress, serve
-from reprieve_minicluster.snapshot_restore import restore
 
 _TOKEN = "bench"
 

@@ -12,10 +12,9 @@ from reprieve.model.json import Json
 from reprieve_minicluster.bootstrap import standard_objects
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, Stream, failure, refusal
-from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
-from reprieve_minicluster.rest.query_parameters import forbidden
+from reprieve_minicluster.rest.http_server import ApiServer, HttpServer, ListenAddress
+from reprieve_minicluster.rest.query_parameters import forbidden_parameter
 from tests.contract.operators import HttpOperator
 
 TOKEN = "secret"
@@ -46,7 +45,7 @@ class UnstreamedFront(WatchfulFront):
 
     def refuse(self) -> Answer:
         why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-        return refusal(forbidden("sendInitialEvents", why))
+        return refusal(forbidden_parameter("sendInitialEvents", why))
 
 
 class ProgresslessFront(UnstreamedFront):

@@ -12,8 +12,8 @@ from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.kube.requests import KubeRequest
 from reprieve.testing.contract_fixture import ClusterFixture, RecordingWatcher
-from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
 from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress, serve
 from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.test_mini import MiniOperator

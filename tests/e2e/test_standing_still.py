@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from reprieve.cluster.certificates import new_certificate
-from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
 from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 from reprieve_minicluster.rest.http_messages import Answer, ApiRequest
 from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress
 from tests.contract.http import TOKEN, WatchfulFront, living

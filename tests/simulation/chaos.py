@@ -13,8 +13,8 @@ from reprieve.cluster.certificates import CertificateSubject
 from reprieve_minicluster.auth.authentication import UserInfo
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.errors import ApiError, conflict
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, refusal
+from reprieve_minicluster.rest.http_server import ApiServer
 from tests.contract.relay import Pump, Relay
 
 

@@ -12,12 +12,11 @@ from reprieve.config import parse_configuration
 from reprieve.preemption.criteria import DISTURBANCE, WORKLOADS_ENDED
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.settings import Settings
-from reprieve_study.cell import fits_at_all
+from reprieve_study.cell import EPOCH, Simulation, fits_at_all
 from reprieve_study.generator import GeneratorOptions, generated
 from reprieve_study.job import GPU
 from reprieve_study.measures import Measures, amount_of
 from reprieve_study.node_pools import pool
-from reprieve_study.simulation import EPOCH, Simulation
 
 OPTIONS = GeneratorOptions(days=0.02, nodes=2, load=1.5, mean_hours=0.1)
 

@@ -30,8 +30,8 @@ from reprieve_minicluster.bootstrap import standard_objects
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import Answer, ApiRequest, Batched, Stream
+from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.virtual_time import clock, run
 from tests.properties.requests import request, spoilt

@@ -18,17 +18,17 @@ from tests.minicluster.scene import node, template
 
 from reprieve.config import default_configuration
 from reprieve.model.json import Json
+from reprieve_minicluster import controllers as controller_manager
 from reprieve_minicluster.assembly.mini_cluster import change, cluster_in_process, submit
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.control.object_guard import Guard, ObjectWork
-from reprieve_minicluster.controllers import controller_manager
+from reprieve_minicluster.controllers import DEFAULT_DELAYS, Controller, Delays
 from reprieve_minicluster.controllers.controller_cache import ControllerCache
-from reprieve_minicluster.controllers.controller_manager import DEFAULT_DELAYS, Controller, Delays
 from reprieve_minicluster.controllers.garbage_collector import FOREGROUND, ORPHAN
 from reprieve_minicluster.controllers.objects import Thing
 from reprieve_minicluster.kinds import CLEANUP_FINALIZER
 from reprieve_minicluster.kinds.custom import DEFINITIONS
-from reprieve_minicluster.kubelet.kubelets import Task
+from reprieve_minicluster.kubelet import Task
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.virtual_time import clock, run
 

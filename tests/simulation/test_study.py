@@ -8,10 +8,10 @@ import pytest
 from reprieve.model.objects import Node
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decision, Outcome
+from reprieve_study.cell import EPOCH, Simulation
 from reprieve_study.job import Job
 from reprieve_study.measures import Measures
 from reprieve_study.node_pools import node
-from reprieve_study.simulation import EPOCH, Simulation
 from tests.simulation.many_studies import check_that_every_job_ends, settings
 from tests.simulation.study_on_mini import decisions_on_mini
 

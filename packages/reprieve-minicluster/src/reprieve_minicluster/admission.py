@@ -1,6 +1,7 @@
 """Admission before storage: every object that a client sends or a controller creates passes here.
 
-Admission itself is in `cluster.apiserver`; this module gives it the store and turns refusals into API errors.
+Admission itself is in `reprieve.cluster.admission`; this module gives it the store and turns refusals into
+API errors.
 """
 
 from collections.abc import Iterator

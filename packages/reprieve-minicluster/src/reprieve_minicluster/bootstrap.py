@@ -1,19 +1,191 @@
-"""The initial content of a cluster: system namespaces, priority classes, roles, and nodes from templates."""
+"""The initial content of a cluster: namespaces, priority classes, roles, nodes, and objects of a snapshot.
 
-from collections.abc import Callable, Sequence
+The cluster that a snapshot is from has admitted its objects, so they are not admitted again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+from msgspec.structs import replace
+
 from reprieve.cluster.admission.admission_plugins import DEFAULT_CLASS
 from reprieve.cluster.admission.features import ALL_FEATURES, Features
 from reprieve.cluster.admission.priority_classes import SYSTEM_CLASSES
+from reprieve.cluster.api import snapshot_header
+from reprieve.cluster.api.decode_errors import UNDECODABLE
+from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.model.json import Json
-from reprieve_minicluster.auth.authentication import UserInfo
-from reprieve_minicluster.auth.bootstrap_policy import default_roles
+from reprieve_minicluster.auth.authentication import AUTHENTICATED, MASTERS, UserInfo
+from reprieve_minicluster.auth.authorizer import GROUP
+from reprieve_minicluster.auth.policy_rules import EVERYTHING, PolicyRule
 from reprieve_minicluster.controllers.namespace_controller import SYSTEM_NAMESPACES
 from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS
-from reprieve_minicluster.kinds import peek, section
+from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.kinds import BY_NAME, KINDS, RoleAccess, peek, section
+from reprieve_minicluster.kinds.conversion import to_storage_version
+from reprieve_minicluster.store import Store
+from reprieve_minicluster.store.metadata import key_of
+
+AGGREGATE = f"{GROUP}/aggregate-to-"
+_READ = "get list watch"
+_WRITE = "create delete deletecollection patch update"
+_BOTH = f"{_READ} {_WRITE}"
+_VERSION = f"{GROUP}/v1"
+_LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+
+
+def _rule(groups: str, resources: str, verbs: str, names: str = "") -> PolicyRule:
+    """The core group is written ``core``."""
+    named = tuple("" if group == "core" else group for group in groups.split())
+    return PolicyRule(tuple(verbs.split()), named, tuple(resources.split()), tuple(names.split()))
+
+
+def _of_kinds(verbs: str, *granted: RoleAccess, status: bool = False) -> tuple[PolicyRule, ...]:
+    """A rule for each API group: its kinds with such access, and their scales; or else their status."""
+    found: dict[str, list[str]] = {}
+    for kind in KINDS:
+        if kind.access in granted:
+            plain = (kind.plural, *(f"{kind.plural}/scale" for part in kind.parts if part == "scale"))
+            apart = (f"{kind.plural}/status",) if "status" in kind.subresources else ()
+            for version in kind.served:
+                found.setdefault(version.rpartition("/")[0], []).extend(apart if status else plain)
+    return tuple(
+        PolicyRule(tuple(verbs.split()), (group,), tuple(dict.fromkeys(resources)))
+        for group, resources in found.items()
+        if resources
+    )
+
+
+_CONNECTED = "pods/attach pods/exec pods/portforward pods/proxy"
+_VIEW = (
+    *_of_kinds(_READ, RoleAccess.VIEW, RoleAccess.EDIT),
+    *_of_kinds(_READ, RoleAccess.VIEW, RoleAccess.EDIT, status=True),
+    _rule("core", "pods/log", _READ),
+)
+_EDIT = (
+    *_of_kinds(_READ, RoleAccess.EDITORS_ONLY),
+    *_of_kinds(_WRITE, RoleAccess.EDIT, RoleAccess.EDITORS_ONLY),
+    _rule("core", _CONNECTED, _BOTH),
+    _rule("core", "pods/eviction serviceaccounts/token", "create"),
+    _rule("core", "serviceaccounts", "impersonate"),
+)
+_ADMIN = tuple(
+    replace(rule, verbs=("create",)) if rule.api_groups == ("authorization.k8s.io",) else rule
+    for rule in _of_kinds(_BOTH, RoleAccess.ADMINS_ONLY)
+)
+_SCHEDULER = (
+    _rule("core events.k8s.io", "events", "create patch update"),
+    _rule("coordination.k8s.io", "leases", "create"),
+    _rule("coordination.k8s.io", "leases", "get list update watch", "kube-scheduler"),
+    _rule("core", "nodes namespaces replicationcontrollers services persistentvolumes", _READ),
+    _rule("core", "persistentvolumeclaims", _READ),
+    _rule("core", "pods", f"delete {_READ}"),
+    _rule("core", "bindings pods/binding", "create"),
+    _rule("core", "pods/status", "patch update"),
+    _rule("apps", "replicasets statefulsets", _READ),
+    _rule("policy", "poddisruptionbudgets", _READ),
+    _rule(
+        "storage.k8s.io", "csinodes csidrivers csistoragecapacities volumeattachments storageclasses", _READ
+    ),
+    _rule("scheduling.k8s.io", "podgroups compositepodgroups", _READ),
+    _rule("scheduling.k8s.io", "podgroups/status compositepodgroups/status", "patch update"),
+    _rule("resource.k8s.io", "deviceclasses resourceslices devicetaintrules", _READ),
+    _rule("resource.k8s.io", "resourceclaims resourceclaims/status", f"{_READ} patch update"),
+    _rule("resource.k8s.io", "resourceclaims", "create delete"),
+    _rule("authentication.k8s.io", "tokenreviews", "create"),
+    _rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+)
+_VOLUMES = (
+    _rule("core", "persistentvolumes persistentvolumeclaims", f"{_READ} patch update"),
+    _rule("storage.k8s.io", "storageclasses", _READ),
+)
+_BASIC = _of_kinds("create", RoleAccess.EVERYBODY)
+_HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_PAGES = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH)
+
+_ROLES: Mapping[str, tuple[PolicyRule, ...]] = {
+    "cluster-admin": EVERYTHING,
+    "system:aggregate-to-view": _VIEW,
+    "system:aggregate-to-edit": _EDIT,
+    "system:aggregate-to-admin": _ADMIN,
+    "system:kube-scheduler": _SCHEDULER,
+    "system:volume-scheduler": _VOLUMES,
+    "system:basic-user": _BASIC,
+    "system:discovery": (PolicyRule(("get",), non_resource_urls=_PAGES),),
+    "system:public-info-viewer": (PolicyRule(("get",), non_resource_urls=_HEALTH),),
+}
+# Aggregation: each role includes the rules of the one before it.
+_AGGREGATED = {"view": "edit", "edit": "admin", "admin": ""}
+_BOUND = {
+    "cluster-admin": (("Group", MASTERS),),
+    "system:basic-user": (("Group", AUTHENTICATED),),
+    "system:discovery": (("Group", AUTHENTICATED),),
+    "system:public-info-viewer": (("Group", AUTHENTICATED),),
+    "system:kube-scheduler": (("User", "system:kube-scheduler"),),
+    "system:volume-scheduler": (("User", "system:kube-scheduler"),),
+}
+
+
+# Servers such as the scheduler read there which client CAs to trust.
+_READER = "extension-apiserver-authentication-reader"
+_READ_AUTHENTICATION = _rule("core", "configmaps", _READ, "extension-apiserver-authentication")
+
+
+def default_roles() -> list[Json]:
+    bindings = (_binding(name, subjects) for name, subjects in _BOUND.items())
+    return [*_roles(), *_aggregated(), *bindings, *_reader()]
+
+
+def _reader() -> Iterator[Json]:
+    where = {"namespace": "kube-system", "labels": _LABELS}
+    yield {
+        "apiVersion": _VERSION,
+        "kind": "Role",
+        "metadata": {"name": _READER, **where},
+        "rules": [msgspec.to_builtins(_READ_AUTHENTICATION)],
+    }
+    yield {
+        "apiVersion": _VERSION,
+        "kind": "RoleBinding",
+        "metadata": {"name": f"system::{_READER}", **where},
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": _READER},
+        "subjects": [{"apiGroup": GROUP, "kind": "User", "name": "system:kube-scheduler"}],
+    }
+
+
+def _roles() -> Iterator[Json]:
+    for name, rules in _ROLES.items():
+        step = name.removeprefix("system:aggregate-to-")
+        labels = {f"{AGGREGATE}{step}": "true"} if step != name else {}
+        yield _role(name, labels, rules=msgspec.to_builtins(rules))
+
+
+def _aggregated() -> Iterator[Json]:
+    """Roles without rules of their own: a controller aggregates those of the roles that they select."""
+    for name, above in _AGGREGATED.items():
+        labels = {f"{AGGREGATE}{above}": "true"} if above else {}
+        selector = {"matchLabels": {f"{AGGREGATE}{name}": "true"}}
+        yield _role(name, labels, aggregationRule={"clusterRoleSelectors": [selector]}, rules=[])
+
+
+def _role(name: str, labels: Mapping[str, str], **content: object) -> Json:
+    meta = {"name": name, "labels": {**_LABELS, **labels}}
+    return {"apiVersion": _VERSION, "kind": "ClusterRole", "metadata": meta, **content}
+
+
+def _binding(role: str, subjects: Iterable[tuple[str, str]]) -> Json:
+    return {
+        "apiVersion": _VERSION,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role, "labels": _LABELS},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": GROUP, "kind": kind, "name": name} for kind, name in subjects],
+    }
+
 
 LOOPBACK = "127.0.0.1"
 # Clients that validate responses require all of these fields.
@@ -153,3 +325,81 @@ def _node(template: Json, number: int) -> Json:
     status = section(node, "status")
     status["nodeInfo"] = {**_NODE_INFO, **peek(status, "nodeInfo")}
     return node
+
+
+class SnapshotError(ValueError):
+    """The snapshot cannot be read: one sentence that says why."""
+
+
+def restore(
+    store: Store, text: str, progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> Counter[str]:
+    """Store every object of YAML or JSON documents and lists; returns how many were skipped, by kind.
+
+    Objects of kinds that are not served are skipped. A SnapshotError, with nothing stored, if the text is
+    malformed. ``progress`` gets how many are stored, and of how many.
+    """
+    objects = list(_objects(_lines(text) if _is_saved(text) else documents(text)))
+    served = [_addressed(body) for body in objects if body["kind"] in BY_NAME]
+    for number, (resource, body) in enumerate(served, start=1):
+        store.adopt(resource, body)
+        progress(number, len(served))
+    return Counter(body["kind"] for body in objects if body["kind"] not in BY_NAME)
+
+
+def _is_saved(text: str) -> bool:
+    """Whether it is a file of `reprieve snapshot save`: a header, and one object a line."""
+    try:
+        header = msgspec.json.decode(text.partition("\n")[0])
+    except UNDECODABLE:
+        return False
+    return isinstance(header, dict) and header.get("kind") == snapshot_header.KIND
+
+
+def _lines(text: str) -> Iterator[object]:
+    """The values of its lines; a SnapshotError if it has fewer than its header says."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield msgspec.json.decode(line)
+        except UNDECODABLE as error:
+            raise SnapshotError(f"the file is truncated or damaged: line {number} is not JSON") from error
+    expected = snapshot_header.lines_after(msgspec.json.decode(lines[0]))
+    if len(lines) - 1 < expected:
+        raise SnapshotError(
+            f"the file is truncated: expected {expected} lines after the header, got {len(lines) - 1}"
+        )
+
+
+def _addressed(body: Json) -> tuple[str, Json]:
+    kind = BY_NAME[body["kind"]]
+    try:
+        key_of(kind, body)
+    except ApiError as error:
+        raise SnapshotError(error.message) from error
+    return kind.resource, to_storage_version(kind, str(body.get("apiVersion")), body)
+
+
+def _objects(found: Iterable[object]) -> Iterator[Json]:
+    """Decisions tell of the other cluster's past, and are skipped."""
+    for document in found:
+        match document:
+            case Unparsed(expected):
+                raise SnapshotError(expected)
+            case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
+                yield from _objects(items)
+            case dict() if document.get("kind") == snapshot_header.KIND:
+                if wrong := snapshot_header.refusal(document):
+                    raise SnapshotError(wrong)
+                objects = document.get("objects")
+                yield from _objects(objects if isinstance(objects, list) else ())
+            case {"kind": kind, "apiVersion": version} if snapshot_header.is_decision(kind, version):
+                pass
+            case dict() if isinstance(document.get("kind"), str) and isinstance(
+                document.get("metadata"), dict
+            ):
+                yield document
+            case _:
+                raise SnapshotError(
+                    "expected Kubernetes objects, or lists of them, each with a kind and metadata"
+                )

@@ -24,12 +24,7 @@ from reprieve_minicluster.controllers.event_recorder import EventRecorder
 from reprieve_minicluster.controllers.garbage_collector import GarbageCollector
 from reprieve_minicluster.controllers.namespace_controller import NamespaceController
 from reprieve_minicluster.controllers.resource_quota import ResourceQuotaController
-from reprieve_minicluster.controllers.selection import (
-    ALL_CONTROLLERS,
-    GARBAGE_COLLECTOR,
-    NAMESPACE,
-    RESOURCE_QUOTA,
-)
+from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS, ControllerName
 from reprieve_minicluster.errors import ApiError, not_found
 from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE, KINDS, ResourceKind, StatusSubresource
 from reprieve_minicluster.kinds.conversion import to_storage_version
@@ -113,11 +108,11 @@ class MiniCluster:
             "CRD controller": lambda: CrdController(store),
             "event recorder": lambda: EventRecorder(store, selected),
         }
-        if GARBAGE_COLLECTOR in selected:
+        if ControllerName.GARBAGE_COLLECTOR in selected:
             loops["garbage collector"] = lambda: GarbageCollector(store)
-        if NAMESPACE in selected:
+        if ControllerName.NAMESPACE in selected:
             loops["namespace controller"] = lambda: NamespaceController(store)
-        if RESOURCE_QUOTA in selected:
+        if ControllerName.RESOURCE_QUOTA in selected:
             loops["quota controller"] = lambda: ResourceQuotaController(store)
         for name, enter in loops.items():
             self.supervisor.start(name, partial(run, enter, clock))

@@ -3,7 +3,7 @@
 import pytest
 from tests.minicluster.scene import HandClock
 
-from reprieve_minicluster.snapshot_restore import SnapshotError, restore
+from reprieve_minicluster.bootstrap import SnapshotError, restore
 from reprieve_minicluster.store import Key, Store, parsed
 
 POD = """

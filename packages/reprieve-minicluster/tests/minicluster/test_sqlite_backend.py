@@ -17,9 +17,8 @@ from reprieve.model.effects import Nominate, Target
 from reprieve.model.json import Json
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import ApiRequest, ApiResponse
-from reprieve_minicluster.rest.http_server import serve
+from reprieve_minicluster.rest.http_server import ApiServer, serve
 from reprieve_minicluster.store import (
     EventType,
     Key,

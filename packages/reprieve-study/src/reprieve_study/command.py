@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from reprieve.model.objects import Node
     from reprieve_study.cell import StudiedPolicy
     from reprieve_study.report import StudyReport
-    from reprieve_study.setup import Study
-    from reprieve_study.studies import Workers
+    from reprieve_study.studies import Study, Workers
     from reprieve_study.trace import Trace
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -178,9 +177,15 @@ def _policies(names: tuple[str, ...]) -> "list[StudiedPolicy]":
 
 
 def _study(source: str, policies: tuple[str, ...], flags: SimulateFlags) -> "Study":
-    from reprieve_study.setup import StudyOptions, generated_study, study_of_trace
     from reprieve_study.sources import GENERATED, generator_options
-    from reprieve_study.studies import StudyError, journaled_cluster, version_and_code
+    from reprieve_study.studies import (
+        StudyError,
+        StudyOptions,
+        generated_study,
+        journaled_cluster,
+        study_of_trace,
+        version_and_code,
+    )
     from reprieve_study.text_lines import TraceError
 
     options = StudyOptions(

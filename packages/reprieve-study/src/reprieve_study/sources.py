@@ -5,8 +5,19 @@ from collections.abc import Sequence
 
 from reprieve.model.objects import Node
 from reprieve_study.generator import SHARES, WHOLE_NUMBERS, GeneratorOptions, option_names
-from reprieve_study.importers import openb, philly, swf
-from reprieve_study.importers.rows import ImportedRows
+from reprieve_study.importers.foreign_formats import (
+    NODE_COLUMNS,
+    OPENB_COLUMNS,
+    PHILLY_ARRIVALS,
+    PHILLY_GPUS,
+    ImportedRows,
+    is_philly,
+    is_swf,
+    nodes_of_openb,
+    read_openb,
+    read_philly,
+    read_swf,
+)
 from reprieve_study.text_lines import TraceError, csv_table, decoded_text, unpacked
 from reprieve_study.trace import HIGHEST_PRIORITY, LOWEST_PRIORITY, PriorityMapping, Trace, read_trace
 
@@ -29,15 +40,15 @@ def trace_in(name: str, content: bytes, mapping: PriorityMapping | None = None) 
         raise TraceError(f"{name}: expected a job on each line, got an empty file")
     if text.lstrip().startswith("{"):
         return read_trace(name, text, mapping)
-    if swf.is_one(text):
-        return swf.read(name, text, mapping)
+    if is_swf(text):
+        return read_swf(name, text, mapping)
     rows = ImportedRows(csv_table(name, text), mapping)
     if mapping is not None and "arrival" not in rows.columns and mapping.column not in rows.columns:
         raise TraceError(f"{name}: {mapping.expected(rows.table.columns)}")
-    if rows.columns >= frozenset(openb.COLUMNS):
-        return openb.read(name, rows)
-    if "arrival" not in rows.columns and philly.is_one(rows.columns):
-        return philly.read(name, rows)
+    if rows.columns >= frozenset(OPENB_COLUMNS):
+        return read_openb(name, rows)
+    if "arrival" not in rows.columns and is_philly(rows.columns):
+        return read_philly(name, rows)
     if "arrival" not in rows.columns:
         raise TraceError(f"{name}: {_no_trace(rows)}")
     return read_trace(name, text, mapping)
@@ -46,14 +57,14 @@ def trace_in(name: str, content: bytes, mapping: PriorityMapping | None = None) 
 def _no_trace(rows: ImportedRows) -> str:
     """What a CSV file without arrivals lacks."""
     got = ", ".join(rows.table.columns)[:200]
-    if rows.columns >= frozenset(openb.NODE_COLUMNS):
+    if rows.columns >= frozenset(NODE_COLUMNS):
         return f"expected jobs, got the nodes of openb, which --nodes reads: {got}"
-    if rows.columns >= frozenset(openb.COLUMNS[:4]):
-        missing = [column for column in openb.COLUMNS if column not in rows.columns]
+    if rows.columns >= frozenset(OPENB_COLUMNS[:4]):
+        missing = [column for column in OPENB_COLUMNS if column not in rows.columns]
         return f"expected pods of openb with the columns {', '.join(missing)}, got {got}"
-    if any(column in rows.columns for column in philly.ARRIVALS):
+    if any(column in rows.columns for column in PHILLY_ARRIVALS):
         return (
-            f"expected arrivals with the columns duration and {philly.GPUS[0]}, as Philly has them, got {got}"
+            f"expected arrivals with the columns duration and {PHILLY_GPUS[0]}, as Philly has them, got {got}"
         )
     return f"expected a header with the column arrival, got {got}"
 
@@ -61,10 +72,10 @@ def _no_trace(rows: ImportedRows) -> str:
 def openb_nodes(name: str, content: bytes) -> tuple[Node, ...]:
     """None of them if it is no CSV file of openb's nodes. Raises TraceError."""
     content = unpacked(name, content)
-    if not content.lstrip(b'\xef\xbb\xbf"').startswith(openb.NODE_COLUMNS[0].encode()):
+    if not content.lstrip(b'\xef\xbb\xbf"').startswith(NODE_COLUMNS[0].encode()):
         return ()
     rows = ImportedRows(csv_table(name, decoded_text(name, content)))
-    return openb.nodes(name, rows) if rows.columns >= frozenset(openb.NODE_COLUMNS) else ()
+    return nodes_of_openb(name, rows) if rows.columns >= frozenset(NODE_COLUMNS) else ()
 
 
 def parse_mappings(texts: Sequence[str]) -> PriorityMapping | None:

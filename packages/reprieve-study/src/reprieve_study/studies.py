@@ -1,13 +1,13 @@
-"""How is a study put together? Policies become schedulers, cells are played by workers, results are kept.
+"""How is a study put together? From jobs that can run at all, nodes and policies; its results are kept.
 
 A cell is keyed by its content and its result is a file, so that a study that was cut off goes on where it
-was. Where workers are is not known here.
+was.
 """
 
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
@@ -27,16 +27,20 @@ from reprieve.inquiry.object_files import parse_objects
 from reprieve.model.objects import Node
 from reprieve.runtime.journal import Journaled, JournalError, read_entries
 from reprieve.scheduler.core import Scheduler
-from reprieve_study.cell import CellKey, StudiedPolicy, cell_key, play
+from reprieve_study.cell import CellKey, StudiedPolicy, StudyInput, cell_key, encoded, fits_at_all, play
+from reprieve_study.generator import GeneratorOptions, compressed, in_window
 from reprieve_study.importers import journal as journal_importer
-from reprieve_study.measures import Measured
+from reprieve_study.job import Job
+from reprieve_study.measures import Measured, main_resource
 from reprieve_study.node_pools import with_known_gpus
+from reprieve_study.report import StudyHead
 from reprieve_study.sources import openb_nodes
 from reprieve_study.text_lines import TraceError
+from reprieve_study.trace import Trace, in_order
 
 _SUFFIX = ".json"
 _PLAYED_BY = ("model", "placement", "preemption", "scheduler", "supervision", "config", "runtime", "assembly")
-_ONLY_REPORTS = frozenset({"comparison.py", "report.py", "report_html.py", "report_markdown.py", "svg.py"})
+_ONLY_REPORTS = frozenset({"report.py", "report_html.py"})
 
 Cell = tuple[StudiedPolicy, int]  # and its seed
 Progress = Callable[[int, int], None]  # cells that are done, and all
@@ -205,3 +209,100 @@ def nodes_in(path: Path) -> tuple[Node, ...]:
     if not nodes:
         raise StudyError(f"{path}: expected one or more Nodes, got none")
     return nodes
+
+
+_MADE_UP = "each seed makes up another trace"
+_DRAWN = "each seed draws blocks of the trace, with replacement"
+_AS_IT_IS = "the trace is played as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    policies: tuple[str, ...]
+    seeds: int
+    version: str
+    warmup: float = 0.1
+    window: tuple[float, float] | None = None  # seconds of the trace
+    compress: float = 1.0
+    mapping: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """``content``: what cells are played from."""
+
+    content: bytes
+    head: StudyHead
+
+
+def study_of_trace(trace: Trace, nodes: Sequence[Node], options: StudyOptions) -> Study:
+    jobs = list(trace.jobs)
+    if options.window is not None:
+        jobs = in_window(jobs, *options.window)
+    jobs = compressed(jobs, options.compress)
+    fitting = in_order(job for job in jobs if fits_at_all(job, nodes))
+    known = {job.name for job in fitting}
+    left_out = [
+        *(str(problem) for problem in trace.problems),
+        *(_too_large(job, trace.lines.get(job.name)) for job in jobs if job.name not in known),
+    ]
+    several = options.seeds > 1
+    content = StudyInput(
+        tuple(nodes),
+        fitting,
+        drawn_priorities=trace.priorities_from_seed,
+        is_resampled=several,
+        warmup=options.warmup,
+    )
+    study = _study(trace.name, content, options, _DRAWN if several else _AS_IT_IS)
+    head = replace(study.head, invented=trace.invented, left_out=tuple(left_out))
+    return replace(study, head=head)
+
+
+def _too_large(job: Job, line: int | None) -> str:
+    """A sentence: which job, and what it asks of the empty cluster."""
+    where = f"line {line}: " if line is not None else ""
+    asked = ", ".join(f"{quantity} {name}" for name, quantity in job.requests) or "nothing"
+    pods = f"{job.gang} pods together, each with {asked}" if job.gang > 1 else f"a pod with {asked}"
+    return f"{where}{job.name}: does not fit into the empty cluster: {pods}"
+
+
+def generated_study(
+    name: str, generator: GeneratorOptions, nodes: Sequence[Node], options: StudyOptions
+) -> Study:
+    content = StudyInput(tuple(nodes), generator=generator, warmup=options.warmup)
+    study = _study(name, content, options, _MADE_UP)
+    unfit = [job for job in content.jobs_for(0) if not fits_at_all(job, nodes)]
+    left_out = tuple(f"seed 0: {_too_large(job, None)}" for job in unfit)
+    return replace(study, head=replace(study.head, left_out=left_out))
+
+
+def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str) -> Study:
+    data = encoded(content)
+    jobs = [job for job in content.jobs_for(0) if fits_at_all(job, content.nodes)]
+    head = StudyHead(
+        trace=name,
+        digest=blake2b(data, digest_size=16).hexdigest(),
+        jobs=len(jobs),
+        pods=sum(job.pods for job in jobs),
+        nodes=len(content.nodes),
+        resource=main_resource(content.nodes),
+        policies=options.policies,
+        seeds=tuple(range(options.seeds)),
+        version=options.version,
+        arrivals=arrivals,
+        mapping=options.mapping,
+        played=tuple(_played(options, max((job.arrival for job in jobs), default=0.0))),
+    )
+    return Study(data, head)
+
+
+def _played(options: StudyOptions, span: float) -> Iterator[str]:
+    if options.window is not None:
+        begin, end = options.window
+        yield f"only jobs that arrive from {begin:.15g} s to {end:.15g} s of the trace"
+    if options.compress != 1:
+        yield f"jobs arrive {options.compress:.15g} times as fast"
+    if not span:
+        yield "all jobs arrive at once, so that no time counts: figures an hour, work and goodput are 0"
+    yield f"the first {options.warmup:.0%} of the time until the last arrival does not count"

@@ -7,11 +7,18 @@ import msgspec
 import pytest
 
 from reprieve_study.cell import StudiedPolicy, StudyInput, encoded
-from reprieve_study.comparison import compared, disagreements, estimated, student
 from reprieve_study.job import Job
 from reprieve_study.measures import Measured
 from reprieve_study.node_pools import node
-from reprieve_study.report import StudyHead, markdown, study_report
+from reprieve_study.report import (
+    StudyHead,
+    compared,
+    disagreements,
+    estimated,
+    markdown,
+    student,
+    study_report,
+)
 from reprieve_study.report_html import html
 from reprieve_study.studies import Cell, KeptCells, StudyError, played, studied
 from reprieve_study.workers import ProcessPool

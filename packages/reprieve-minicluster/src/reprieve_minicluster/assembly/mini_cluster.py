@@ -33,12 +33,11 @@ from reprieve.scheduler.reporting.decision import Decision
 from reprieve_minicluster.admission import admitted
 from reprieve_minicluster.assembly import running_clusters
 from reprieve_minicluster.auth.authentication import UserInfo
-from reprieve_minicluster.bootstrap import LocalCluster
+from reprieve_minicluster.bootstrap import LocalCluster, SnapshotError
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.controllers.selection import selected_controllers
 from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.rest.non_resource_paths import Page
-from reprieve_minicluster.snapshot_restore import SnapshotError
 from reprieve_minicluster.store import Key, Part, StorageError
 
 # Commands import no side of a cluster: what they need of this one, they import from here.
@@ -93,7 +92,7 @@ def submit(cluster: MiniCluster, objects: Iterable[Json]) -> None:
 
 def change(cluster: MiniCluster, kind: str, name: tuple[str, str], patch: Json) -> None:
     """Changes an object as kubectl patch does."""
-    from reprieve_minicluster.rest.patches.strategic_merge import (
+    from reprieve_minicluster.rest.patches import (
         merge_strategically,  # only some scenes patch
     )
 

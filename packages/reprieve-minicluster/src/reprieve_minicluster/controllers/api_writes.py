@@ -17,6 +17,8 @@ from reprieve_minicluster.store.conditions import (
     set_condition_of,
 )
 
+Change = Callable[[Json], object]  # changes a body in place; what it returns does not count
+
 
 @dataclass(frozen=True, slots=True)
 class Create:
@@ -40,11 +42,13 @@ class Update:
 
     key: Key
     uid: str
-    change: Callable[[Json], None]
+    change: Change
     keeps_generation: bool = False
 
     @classmethod
-    def of(cls, thing: Thing, change: Callable[[Json], None], *, keeps_generation: bool = False) -> "Update":
+    def of(
+        cls, thing: Thing, change: Callable[[Json], object], *, keeps_generation: bool = False
+    ) -> "Update":
         return cls(key_of(thing), thing.metadata.uid, change, keeps_generation)
 
 
@@ -85,7 +89,7 @@ def execute(
             store.patch(write.key, lambda body: _with_status(kind, body, write, now), Part.STATUS, write.uid)
 
 
-def _updated(body: Json, change: Callable[[Json], None]) -> Json:
+def _updated(body: Json, change: Callable[[Json], object]) -> Json:
     change(body)
     return body
 

@@ -17,9 +17,9 @@ from reprieve.model.objects import Condition, ObjectMeta, Record
 from reprieve_minicluster.control.control_loop import GuardedLoop
 from reprieve_minicluster.control.delaying_queue import DelayingQueue
 from reprieve_minicluster.control.object_guard import ObjectWork, accepts_events
-from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS, REPLICA_SET
+from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS, ControllerName
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.kinds import BY_RESOURCE
+from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE
 from reprieve_minicluster.kubelet.kubelet_pod import RUN_SECONDS, STOP_SECONDS, duration_fault
 from reprieve_minicluster.store import EventType, Key, Store, Stored, WatchEvent
 from reprieve_minicluster.store.scheduler_calls import announce
@@ -29,16 +29,6 @@ _WATCHED = ("pods", "replicasets.apps", "jobs.batch", _EVENTS)
 _EVENT_TTL = 3600.0  # seconds
 _DELETIONS_PER_STEP = 500  # then the rest of the cluster gets its turn
 _KUBELET = "kubelet"
-_OF_REPLICAS = "replication-controller"  # as kube-controller-manager calls it in events
-_CONTROLLERS = {
-    "CronJob": "cronjob-controller",
-    "DaemonSet": "daemonset-controller",
-    "Deployment": "deployment-controller",
-    "Job": "job-controller",
-    "ReplicaSet": "replicaset-controller",
-    "ReplicationController": _OF_REPLICAS,
-    "StatefulSet": "statefulset-controller",
-}
 _DURATIONS = {RUN_SECONDS: "InvalidRunSeconds", STOP_SECONDS: "InvalidStopSeconds"}
 
 
@@ -85,7 +75,9 @@ class EventRecorder(GuardedLoop):
 
     def __init__(self, store: Store, selected: Collection[str] = ALL_CONTROLLERS) -> None:
         super().__init__(store, "event recorder", _WATCHED)
-        self._components = {_KUBELET, *selected} | ({_OF_REPLICAS} if REPLICA_SET in selected else set())
+        self._components: set[str] = {_KUBELET, *selected}
+        if ControllerName.REPLICA_SET in selected:
+            self._components.add(BY_NAME["ReplicationController"].controller)
         self._queue: DelayingQueue[Key, None] = DelayingQueue()
         self._is_new = True
 
@@ -154,7 +146,7 @@ def _read(stored: Stored) -> _Observed:
 def _owner(observed: _Observed) -> Target | None:
     meta = observed.metadata
     found = next((owner for owner in meta.owner_references if owner.controller), None)
-    if found is None or found.kind not in _CONTROLLERS:
+    if found is None or found.kind not in BY_NAME or not BY_NAME[found.kind].controller:
         return None
     return Target(found.kind, meta.namespace, found.name, found.uid)
 
@@ -163,7 +155,7 @@ def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
     owner = _owner(observed)
     if owner is not None:
         note = f"Created {what}: {observed.metadata.name}"
-        yield _event(_CONTROLLERS[owner.kind], owner, "SuccessfulCreate", "Create", note)
+        yield _event(BY_NAME[owner.kind].controller, owner, "SuccessfulCreate", "Create", note)
 
 
 def _invalid_durations(stored: Stored, before: ObjectMeta, after: ObjectMeta) -> Iterator[RecordedEvent]:
@@ -197,18 +189,18 @@ def _scaled(before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
         return
     way = "up" if has > had else "down"
     note = f"Scaled {way} replica set {after.metadata.name} from {had} to {has}"
-    yield _event(_CONTROLLERS[owner.kind], owner, "ScalingReplicaSet", "Scale", note)
+    yield _event(BY_NAME[owner.kind].controller, owner, "ScalingReplicaSet", "Scale", note)
 
 
 def _finished(job: Stored, before: _Observed, after: _Observed) -> Iterator[RecordedEvent]:
     for condition in _turned_true(before, after):
         if condition.type == "Complete":
-            yield _event(_CONTROLLERS["Job"], _target(job), "Completed", "Complete", "Job completed")
+            yield _event(ControllerName.JOB, _target(job), "Completed", "Complete", "Job completed")
         elif condition.type == "Failed":
             announcement = Announce(
                 _target(job), Tone.WARNING, condition.reason or "Failed", "Fail", condition.message
             )
-            yield RecordedEvent(_CONTROLLERS["Job"], announcement)
+            yield RecordedEvent(ControllerName.JOB, announcement)
 
 
 def _turned_true(before: _Observed, after: _Observed) -> Iterator[Condition]:

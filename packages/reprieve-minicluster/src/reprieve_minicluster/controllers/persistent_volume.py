@@ -216,7 +216,7 @@ def _claim_ref(claim: ClaimFacts) -> Json:
     meta = claim.metadata
     return {
         "apiVersion": "v1",
-        "kind": "ClaimFacts",
+        "kind": "PersistentVolumeClaim",
         "namespace": meta.namespace,
         "name": meta.name,
         "uid": meta.uid,

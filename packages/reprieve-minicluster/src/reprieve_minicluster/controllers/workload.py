@@ -20,8 +20,6 @@ from reprieve_minicluster.kinds import BY_NAME, peek, section
 from reprieve_minicluster.kinds.conversion import to_storage_version
 from reprieve_minicluster.store import Key
 
-_RESOURCES = {"PodGroup": PodGroupFacts.resource, "CompositePodGroup": CompositeGroupFacts.resource}
-
 
 def affected(cache: ControllerCache, thing: Thing) -> Iterator[Key]:
     match thing:
@@ -43,7 +41,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
         wanted = to_storage_version(BY_NAME[body["kind"]], body["apiVersion"], body)
         made = _made_from(cache, wanted)
         if made is None:
-            yield Create(_RESOURCES[body["kind"]], body)
+            yield Create(BY_NAME[body["kind"]].resource, body)
         elif controller_uid(made.metadata) == workload.metadata.uid and _gang(made.spec) != _gang(
             wanted["spec"]
         ):

@@ -1,7 +1,4 @@
-"""What the cluster knows of an API kind, as one record for discovery, tables, roles, selectors and writes.
-
-How a request is handled is not known here.
-"""
+"""What the cluster knows of an API kind, as one record for discovery, tables, roles, selectors and writes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,6 +84,7 @@ class ResourceKind:
     ``selectable``: fields that field selectors support, besides name and namespace.
     ``merge_keys``: lists that a strategic merge patch merges item by item, by their paths.
     ``replaced_whole``: mappings that such a patch does not merge.
+    ``controller``: the name under which its controller reports events, as in kube-controller-manager.
     ``asked``: a review: creating one is answered, and nothing is stored.
     ``parts``: subresources besides the status.
     ``blind``: whether an update may omit metadata.resourceVersion.
@@ -117,6 +115,7 @@ class ResourceKind:
     selectable: tuple[SelectableField, ...] = ()
     merge_keys: Mapping[str, str] = field(default_factory=dict)
     replaced_whole: tuple[str, ...] = ()
+    controller: str = ""
     asked: bool = False
     parts: tuple[str, ...] = ()
     blind: bool = True
@@ -178,3 +177,42 @@ def section(body: Json, name: str) -> Json:
     made: Json = {}
     body[name] = made
     return made
+
+
+PRIMITIVE = ""  # items are plain values, each its own key
+
+# Merge keys by path. The path of a nested list has no element for the item.
+METADATA = {"ownerReferences": "uid", "finalizers": PRIMITIVE}
+_CONTAINER = {
+    "ports": "containerPort",
+    "env": "name",
+    "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
+}
+POD_SPEC = {
+    "volumes": "name",
+    "imagePullSecrets": "name",
+    "hostAliases": "ip",
+    "topologySpreadConstraints": "topologyKey",
+    "schedulingGates": "name",
+    "resourceClaims": "name",
+    "evictionResponders": "name",
+    **{
+        path: key
+        for containers in ("containers", "initContainers", "ephemeralContainers")
+        for path, key in {
+            containers: "name",
+            **{f"{containers}.{name}": key for name, key in _CONTAINER.items()},
+        }.items()
+    },
+}
+
+
+def under(prefix: str, keys: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}.{path}": key for path, key in keys.items()}
+
+
+TEMPLATE = {**under("spec.template.metadata", METADATA), **under("spec.template.spec", POD_SPEC)}
+
+# Lists that any object may have.
+COMMON = {**under("metadata", METADATA), "status.conditions": "type"}

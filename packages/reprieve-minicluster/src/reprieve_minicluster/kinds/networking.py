@@ -95,7 +95,7 @@ KINDS = (
         "EndpointSlice",
         "endpointslices",
         "discovery.k8s.io",
-        description="Some of the addresses behind a Service. The mini cluster does not write them.",
+        description="The addresses of the pods behind a Service, and which of them are ready.",
         generation=CONTENT,
         access=RoleAccess.VIEW,
         columns=ENDPOINT_SLICE,

@@ -15,13 +15,15 @@ from reprieve_minicluster.kinds.cells import (
 )
 from reprieve_minicluster.kinds.kind import (
     APART,
+    POD_SPEC,
+    PRIMITIVE,
     REGISTERED,
     SPEC,
     ResourceKind,
     RoleAccess,
     SelectableField,
+    under,
 )
-from reprieve_minicluster.kinds.merge_keys import POD_SPEC, PRIMITIVE, under
 
 _ROLE = "node-role.kubernetes.io/"
 

@@ -20,15 +20,6 @@ from reprieve_minicluster.control.delaying_queue import DelayingQueue
 from reprieve_minicluster.control.object_guard import ObjectGuard, ObjectWork
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import peek, section
-from reprieve_minicluster.kubelet.allocation import (
-    Allocation,
-    desired,
-    enforce,
-    grant,
-    granted,
-    is_reported,
-    needs_restart,
-)
 from reprieve_minicluster.kubelet.kubelet_pod import KubeletTiming
 from reprieve_minicluster.kubelet.node_resources import (
     NodeResources,
@@ -36,6 +27,15 @@ from reprieve_minicluster.kubelet.node_resources import (
     footprint_in,
     footprint_of,
     weight_of,
+)
+from reprieve_minicluster.kubelet.pod_status import (
+    Allocation,
+    desired,
+    enforce,
+    grant,
+    granted,
+    is_reported,
+    needs_restart,
 )
 from reprieve_minicluster.kubelet.preemption import KubeletPreemption, RankedPod, ranked
 from reprieve_minicluster.store import Key, Part, Store, Stored, parsed

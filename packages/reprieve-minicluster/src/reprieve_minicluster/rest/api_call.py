@@ -12,7 +12,7 @@ from reprieve_minicluster.rest.http_messages import (
     ApiRequest,
 )
 from reprieve_minicluster.rest.listing import PagedLists
-from reprieve_minicluster.rest.managed_fields.field_manager import FieldManager
+from reprieve_minicluster.rest.managed_fields.ownership import FieldManager
 from reprieve_minicluster.rest.query_parameters import Query
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.rest.serialization import ObjectSerializer

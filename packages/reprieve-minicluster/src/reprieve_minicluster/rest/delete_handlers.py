@@ -17,7 +17,7 @@ from reprieve_minicluster.rest.http_messages import (
     ApiResponse,
     Batched,
     answer,
-    subject_of,
+    status_subject,
     success,
 )
 from reprieve_minicluster.rest.query_parameters import Query, unsupported
@@ -120,7 +120,7 @@ def delete(call: ApiCall) -> ApiResponse:
     left = remove(store, old, options)
     if left is not None or call.place.kind.drains:
         return answer(call.serializer.one(left or old))
-    return answer(success(subject_of(call.place.kind, old.key.name, old.uid)))
+    return answer(success(status_subject(call.place.kind, old.key.name, old.uid)))
 
 
 def delete_many(call: ApiCall) -> ApiResponse | Batched:

@@ -8,7 +8,7 @@ import msgspec
 
 from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import ADMIN, UserInfo
-from reprieve_minicluster.errors import ApiError
+from reprieve_minicluster.errors import ApiError, bad_request
 from reprieve_minicluster.kinds import ResourceKind
 
 JSON = "application/json"
@@ -108,7 +108,7 @@ class Subject:
 NOTHING = Subject()
 
 
-def subject_of(kind: ResourceKind, name: str, uid: str = "") -> Subject:
+def status_subject(kind: ResourceKind, name: str, uid: str = "") -> Subject:
     return Subject(name, kind.group, kind.plural, uid)
 
 
@@ -158,3 +158,26 @@ def _details(subject: Subject, causes: list[Json] | None = None, retry_after: in
         "retryAfterSeconds": retry_after,
     }
     return {name: value for name, value in details.items() if value}
+
+
+DEEPEST = 100
+
+
+def check_depth(value: object) -> None:
+    """Level by level, since a recursive check would itself exhaust the stack."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            below
+            for item in level
+            if isinstance(item, dict | list)
+            for below in (item.values() if isinstance(item, dict) else item)
+            if isinstance(below, dict | list)
+        ]
+        if not level:
+            return
+    raise too_deep()
+
+
+def too_deep() -> ApiError:
+    return bad_request(f"the body is nested deeper than {DEEPEST} levels")

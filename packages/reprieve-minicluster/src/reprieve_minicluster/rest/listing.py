@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reprieve_minicluster.errors import ApiError, Cause, bad_request
-from reprieve_minicluster.rest.query_parameters import Query, forbidden
+from reprieve_minicluster.rest.query_parameters import Query, forbidden_parameter
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.rest.selection import SelectionPredicate
 from reprieve_minicluster.rest.serialization import ListExtent
@@ -102,16 +102,16 @@ def check_version(query: Query, newest: int) -> None:
     version = query.version()
     match = query.choice("resourceVersionMatch", (EXACT, NOT_OLDER))
     if match and version is None:
-        raise forbidden(
+        raise forbidden_parameter(
             "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
         )
     if match == EXACT and version == 0:
-        raise forbidden(
+        raise forbidden_parameter(
             "resourceVersionMatch", "resourceVersionMatch Exact is forbidden for resourceVersion 0"
         )
     if query.text("continue"):
         if match:
-            raise forbidden(
+            raise forbidden_parameter(
                 "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
             )
         if version:

@@ -19,7 +19,7 @@ from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.schema import ListOf, MapOf, Object, Plain, Type, fields_of, is_listed, root
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, bad_request
-from reprieve_minicluster.rest.nesting_limit import DEEPEST, check_depth
+from reprieve_minicluster.rest.http_messages import DEEPEST, check_depth
 
 Value = int | bytes
 

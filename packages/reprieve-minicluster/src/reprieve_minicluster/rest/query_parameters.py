@@ -81,6 +81,6 @@ def unsupported(name: str, given: object, allowed: tuple[str, ...]) -> ApiError:
     return ApiError(422, "Invalid", f"the request is invalid: {name}: {sentence}", (cause,))
 
 
-def forbidden(name: str, why: str) -> ApiError:
+def forbidden_parameter(name: str, why: str) -> ApiError:
     cause = Cause("FieldValueForbidden", why, name)
     return ApiError(422, "Invalid", f"the request is invalid: {name}: Forbidden: {why}", (cause,))

@@ -10,8 +10,7 @@ from reprieve.cluster.api.decode_errors import UNDECODABLE, fault_of
 from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, bad_request, too_large
-from reprieve_minicluster.rest.http_messages import JSON, ApiRequest
-from reprieve_minicluster.rest.nesting_limit import check_depth
+from reprieve_minicluster.rest.http_messages import JSON, ApiRequest, check_depth
 from reprieve_minicluster.rest.protobuf import PROTOBUF, from_protobuf
 
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")

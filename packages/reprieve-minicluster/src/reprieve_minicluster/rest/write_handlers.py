@@ -1,4 +1,4 @@
-"""Handlers of create, update, patch and delete. They validate everything before they write."""
+"""Handlers of create, update, patch and apply. They validate everything before they write."""
 
 from dataclasses import replace as replaced
 from typing import Any
@@ -6,17 +6,19 @@ from typing import Any
 from reprieve.cluster.admission.defaults import default
 from reprieve.cluster.api.values import without_nulls
 from reprieve.model.json import Json
+from reprieve_minicluster.auth.authentication import UserInfo
+from reprieve_minicluster.auth.authorizer import GROUP, RbacAuthorizer, binding_of, role_of
+from reprieve_minicluster.auth.policy_rules import EVERYTHING, PolicyRule, RequestAttributes, uncovered
 from reprieve_minicluster.controllers.namespace_controller import released
-from reprieve_minicluster.errors import bad_request, conflict, invalid
-from reprieve_minicluster.kinds import NAMESPACE_FINALIZER, peek
+from reprieve_minicluster.errors import ApiError, bad_request, conflict, invalid, not_found
+from reprieve_minicluster.kinds import BY_NAME, NAMESPACE_FINALIZER, peek
 from reprieve_minicluster.kinds.conversion import normalized, to_storage_version, to_version
 from reprieve_minicluster.rest.api_call import ApiCall
-from reprieve_minicluster.rest.authorization import attributes_of, authorize
-from reprieve_minicluster.rest.escalation import check_escalation
+from reprieve_minicluster.rest.authorization import attributes_of, authorize, forbidden
 from reprieve_minicluster.rest.field_validation import ValidatedBody, validated, validated_patch
 from reprieve_minicluster.rest.http_messages import ApiResponse, answer
 from reprieve_minicluster.rest.patches import APPLY, Change, change_of
-from reprieve_minicluster.rest.query_parameters import FieldValidation, forbidden
+from reprieve_minicluster.rest.query_parameters import FieldValidation, forbidden_parameter
 from reprieve_minicluster.rest.request_bodies import as_object, from_yaml, media_type, read_object
 from reprieve_minicluster.rest.routes import ResourcePath, with_namespace, with_type_meta
 from reprieve_minicluster.store import Part, Stored, check_preconditions, parsed, without_status
@@ -93,7 +95,7 @@ def finalize(call: ApiCall) -> ApiResponse:
 
 def patch(call: ApiCall) -> ApiResponse:
     if call.query.text("force"):
-        raise forbidden("force", "may not be specified for non-apply patch")
+        raise forbidden_parameter("force", "may not be specified for non-apply patch")
     change = change_of(call.place.kind, media_type(call.request), call.request.body)
     warnings: list[str] = []
 
@@ -192,3 +194,79 @@ def _without_nulls(value: Any) -> Any:
         case list():
             return [_without_nulls(one) for one in value]
     return value
+
+
+_COLLECTION = ("finalizers", "ownerReferences", "managedFields")
+_ROLES = ("Role", "ClusterRole")
+
+
+def check_escalation(
+    authorizer: RbacAuthorizer, user: UserInfo, place: ResourcePath, new: Json, old: Json | None = None
+) -> None:
+    """An ApiError 403 if a role or binding would give rights that the user does not have.
+
+    ``old``: the object before an update.
+    """
+    if user.is_admin or place.kind.group != GROUP or _gives_nothing(new, old):
+        return
+    if place.kind.kind in _ROLES:
+        _check_role(authorizer, user, place, new, old or {})
+    else:
+        _check_binding(authorizer, user, place, new)
+
+
+def _gives_nothing(new: Json, old: Json | None) -> bool:
+    """Whether nothing changes but the fields by which objects are collected: a collector needs no rights."""
+    return old is not None and _without_collection(new) == _without_collection(old)
+
+
+def _without_collection(body: Json) -> Json:
+    kept = {name: value for name, value in peek(body, "metadata").items() if name not in _COLLECTION}
+    return {**body, "metadata": kept}
+
+
+def _check_role(
+    authorizer: RbacAuthorizer, user: UserInfo, place: ResourcePath, new: Json, old: Json
+) -> None:
+    may_escalate = RequestAttributes("escalate", GROUP, place.kind.plural, place.name, place.namespace)
+    if authorizer.allows(user, may_escalate):
+        return
+    owned = authorizer.rules_of(user, place.namespace)
+    role = role_of(new)
+    missing = uncovered(role.rules, owned)
+    if missing is not None:
+        raise _refused(user, place, new, f"it grants rights that the user does not have: {_shown(missing)}")
+    # Also without a new one: to remove it would freeze the rules that it has gathered so far.
+    if (role.aggregates or role_of(old).aggregates) and uncovered(EVERYTHING, owned) is not None:
+        raise _refused(user, place, new, "an aggregationRule needs the rights of cluster-admin")
+
+
+def _check_binding(authorizer: RbacAuthorizer, user: UserInfo, place: ResourcePath, new: Json) -> None:
+    ref = binding_of(new).role_ref
+    if ref.kind not in _ROLES:
+        return  # validation refuses it
+    resource = BY_NAME[ref.kind].plural
+    if authorizer.allows(user, RequestAttributes("bind", GROUP, resource, ref.name, place.namespace)):
+        return
+    role = authorizer.role(ref, place.namespace)
+    if role is None:
+        # A binding to a role that is created later would give rights without any check.
+        raise not_found(f'{resource}.{GROUP} "{ref.name}"')
+    missing = uncovered(role.rules, authorizer.rules_of(user, place.namespace))
+    if missing is not None:
+        raise _refused(user, place, new, f"it grants rights that the user does not have: {_shown(missing)}")
+
+
+def _refused(user: UserInfo, place: ResourcePath, new: Json, why: str) -> ApiError:
+    verb, name = ("update", place.name) if place.name else ("create", peek(new, "metadata").get("name"))
+    change = RequestAttributes(verb, GROUP, place.kind.plural, str(name or ""), place.namespace)
+    return forbidden(user, change, f": {why}")
+
+
+def _shown(rule: PolicyRule) -> str:
+    verb = rule.verbs[0]
+    if rule.non_resource_urls:
+        return f"{verb} {rule.non_resource_urls[0]}"
+    group = f".{rule.api_groups[0]}" if rule.api_groups[0] else ""
+    name = f' "{rule.resource_names[0]}"' if rule.resource_names else ""
+    return f"{verb} {rule.resources[0]}{group}{name}"

@@ -22,6 +22,7 @@ from reprieve.inquiry.manifests import Manifest
 from reprieve.inquiry.whatif import WhatIfReport, whatif
 from reprieve.model.json import Json
 from reprieve.report.text_layout import BLANK, TextLine, table
+from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.scenes import ScenePacing
 
 NODES, GROUPS, SEED = 100, 180, 3
@@ -185,7 +186,7 @@ def _priority_class(value: int) -> Json:
 
 
 def _thing(version: str, kind: str, name: str, **fields: object) -> Json:
-    namespace = {} if kind in ("Node", "PriorityClass") else {"namespace": "default"}
+    namespace = {"namespace": "default"} if BY_NAME[kind].namespaced else {}
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **namespace}, **fields}
 
 

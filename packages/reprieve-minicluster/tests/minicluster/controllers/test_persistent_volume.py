@@ -75,7 +75,9 @@ def test_a_promised_volume_is_bound_after_a_moment() -> None:
 def test_a_claim_that_names_its_volume_gets_it() -> None:
     scene = scene_with(volume(), claim(volumeName="disk"))
     scene.pass_time(5)
-    assert scene.read(VOLUME)["spec"]["claimRef"]["uid"] == scene.store.get(CLAIM).uid
+    reference = scene.read(VOLUME)["spec"]["claimRef"]
+    assert reference["kind"] == "PersistentVolumeClaim"
+    assert reference["uid"] == scene.store.get(CLAIM).uid
     assert scene.read(CLAIM)["status"]["phase"] == "Bound"
     annotations = scene.read(CLAIM)["metadata"]["annotations"]
     assert annotations == {"pv.kubernetes.io/bind-completed": "yes"}, "schedulers wait for the mark"

@@ -3,7 +3,7 @@
 import pytest
 from tests.minicluster.scene import Scene
 
-from reprieve_minicluster.controllers.root_ca_publisher import CONFIG_MAP, root_ca
+from reprieve_minicluster.controllers.small_controllers import CONFIG_MAP, root_ca
 from reprieve_minicluster.store import Key
 
 

@@ -2,17 +2,14 @@
 
 import pytest
 
-from reprieve_minicluster.controllers import DEFAULT_DELAYS
-from reprieve_minicluster.controllers.controller_manager import controllers
+from reprieve_minicluster.controllers import DEFAULT_DELAYS, controllers
 from reprieve_minicluster.controllers.selection import (
     ALL_CONTROLLERS,
-    DEPLOYMENT,
-    GARBAGE_COLLECTOR,
-    JOB,
-    NAMESPACE,
-    RESOURCE_QUOTA,
+    ControllerName,
     selected_controllers,
 )
+
+JOB, DEPLOYMENT = ControllerName.JOB, ControllerName.DEPLOYMENT
 
 
 @pytest.mark.parametrize(
@@ -51,5 +48,5 @@ def test_an_unknown_name_is_refused(text: str, message: str) -> None:
 
 
 def test_every_controller_can_be_chosen() -> None:
-    own_loops = {GARBAGE_COLLECTOR, NAMESPACE, RESOURCE_QUOTA}
-    assert {one.selector for one in controllers(DEFAULT_DELAYS)} == ALL_CONTROLLERS - own_loops
+    own_loops = {ControllerName.GARBAGE_COLLECTOR, ControllerName.NAMESPACE, ControllerName.RESOURCE_QUOTA}
+    assert {one.name for one in controllers(DEFAULT_DELAYS)} == ALL_CONTROLLERS - own_loops

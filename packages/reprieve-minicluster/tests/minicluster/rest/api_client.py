@@ -8,8 +8,8 @@ from tests.minicluster.scene import HandClock
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import ADMIN
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import ApiRequest, ApiResponse, Batched, Stream
+from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import Store
 
 MERGE = "application/merge-patch+json"

@@ -13,8 +13,8 @@ from reprieve_minicluster.auth.authentication import UserInfo
 from reprieve_minicluster.controllers.crd_controller import CrdController
 from reprieve_minicluster.controllers.garbage_collector import GarbageCollector
 from reprieve_minicluster.controllers.namespace_controller import NamespaceController
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import ApiRequest, ApiResponse
+from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import SqliteBackend, Store
 
 APPLY = "application/apply-patch+yaml"

@@ -9,7 +9,7 @@ from reprieve.cluster.admission.features import ALL_FEATURES, Features
 from reprieve.cluster.api.schema import Object, fields_of, is_listed
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds import KINDS
-from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.rest.openapi import FIELDS, TYPES
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"

@@ -18,11 +18,10 @@ from tests.minicluster.rest.api_client import MAPS, ApiClient, config_map
 
 from reprieve.cluster.certificates import Certificate, new_authority, new_certificate
 from reprieve.model.json import Json
-from reprieve_minicluster.auth.credentials import Tokens, write_kubeconfig
 from reprieve_minicluster.cluster import MiniCluster
-from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 from reprieve_minicluster.rest.http_messages import ApiRequest, Batched, Stream
-from reprieve_minicluster.rest.http_server import HttpServer, ListenAddress, serve
+from reprieve_minicluster.rest.http_server import ApiServer, HttpServer, ListenAddress, serve
 from reprieve_minicluster.virtual_time import clock, run
 from tests.contract.issuing import client_certificate
 

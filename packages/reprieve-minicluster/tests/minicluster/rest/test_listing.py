@@ -6,7 +6,7 @@ import pytest
 from tests.minicluster.rest.api_client import MAPS, NODES, PODS, ApiClient, config_map, node, pod
 
 from reprieve.cluster.admission.features import ALL_FEATURES
-from reprieve_minicluster.rest.api_server import ApiServer
+from reprieve_minicluster.rest.http_server import ApiServer
 
 
 def test_an_object_is_got_as_it_was_stored(client: ApiClient) -> None:

@@ -14,8 +14,8 @@ from reprieve.model.json import Json
 from reprieve_minicluster.kinds import BY_RESOURCE, ResourceKind, RoleAccess, SelectableField
 from reprieve_minicluster.kinds.cells import AGE, NAME, number, text
 from reprieve_minicluster.kinds.kind import APART, SPEC
-from reprieve_minicluster.rest.api_server import ApiServer
 from reprieve_minicluster.rest.http_messages import Stream
+from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import Store
 
 PATH = "/apis/office.example.com/v1/namespaces/default/printers"

@@ -5,7 +5,7 @@ import pytest
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME
-from reprieve_minicluster.rest.patches.strategic_merge import merge_strategically
+from reprieve_minicluster.rest.patches import merge_strategically
 
 
 def merged(old: Json, patch: Json, kind: str = "Pod") -> Json:

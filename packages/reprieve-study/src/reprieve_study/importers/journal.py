@@ -16,7 +16,7 @@ from reprieve.model.objects import Node, Pod, PodDisruptionBudget, PodGroup, Ref
 from reprieve.model.resources import CPU, PODS, Problems
 from reprieve.model.selectors import Selector, compile_selector
 from reprieve.runtime.journal_lines import Entry, Observed
-from reprieve_study.importers.rows import label
+from reprieve_study.importers.foreign_formats import label
 from reprieve_study.job import Job
 from reprieve_study.text_lines import TraceError
 from reprieve_study.trace import Trace, in_order
