@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import ssl
 import subprocess
 import sys
@@ -80,8 +79,9 @@ async def up(nodes: int) -> AsyncIterator[tuple[int, Path]]:
                 yield process.pid, Path(line.strip().decode().partition("=")[2])
                 break
     finally:
-        process.send_signal(signal.SIGINT)
-        await process.wait()
+        process.terminate()
+        async with asyncio.timeout(PATIENCE):
+            await process.wait()
 
 
 def memory_of(pid: int) -> int:

@@ -17,6 +17,7 @@ from benchmarks.revisions import import_path
 from benchmarks.timing import Run
 
 ROOT = Path(__file__).parents[1]
+_SECONDS = 3600.0  # the slowest case takes a few minutes
 
 
 class RunFailedError(Exception):
@@ -28,7 +29,12 @@ def measured(case: Case, source: Path = ROOT) -> Run:
     own = ROOT if case.beside else source
     environment = {**os.environ, "PYTHONPATH": import_path(own)}
     command = [sys.executable, "-m", "benchmarks.process", case.name, str(source)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise RunFailedError(f"{case.name} has not ended within {_SECONDS:g} s") from None
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise RunFailedError(f"{case.name} cannot be measured: {said[-1]}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.names import UsageError, nearest
+from benchmarks.timing import PATIENCE
 
 # Where the product is, below the root: three distributions; in older revisions, one.
 _LAYOUTS = ("packages/*/src", "src")
@@ -38,7 +39,7 @@ def checked_out(repository: Path, name: str) -> Iterator[Revision]:
     commit = _commit(repository, name)
     top = _product(repository, commit)
     archive = subprocess.run(
-        ["git", "archive", commit, top], cwd=repository, capture_output=True, check=True
+        ["git", "archive", commit, top], cwd=repository, capture_output=True, check=True, timeout=PATIENCE
     ).stdout
     with TemporaryDirectory(prefix="reprieve-") as directory:
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
@@ -66,5 +67,8 @@ def _product(repository: Path, commit: str) -> str:
 
 def _git(repository: Path, *arguments: str) -> str:
     """What git answers; nothing if it fails."""
-    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, text=True, check=False)
+    command = ["git", *arguments]
+    done = subprocess.run(
+        command, cwd=repository, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     return done.stdout.strip() if done.returncode == 0 else ""

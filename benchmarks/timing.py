@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from types import TracebackType
 
+PATIENCE = 180.0  # seconds in which a process that is waited for must have ended
 _ENOUGH_SECONDS = 2.0  # of the processor: other work on the machine must not leave fewer calls to judge by
 _MOST_CALLS = 1000
 _FEWEST_CALLS = 3

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
-from benchmarks.timing import Run, Spent, memory_in, summed_up
+from benchmarks.timing import PATIENCE, Run, Spent, memory_in, summed_up
 from benchmarks.workloads.loading import Environment, compiled
 from benchmarks.worlds.crowded import crowded, is_newcomer
 from benchmarks.worlds.objects import Json
@@ -77,7 +77,9 @@ def _asked(flags: list[str], environment: Environment) -> tuple[Spent, float]:
     """What it took, and the memory at its highest."""
     command = [sys.executable, "-c", _PROGRAM, "whatif", *flags, "-o", "json"]
     began, busy = time.perf_counter(), _processor()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
     spent = Spent(time.perf_counter() - began, _processor() - busy)
     if done.returncode not in _PREEMPTS:
         said = done.stderr.strip().splitlines() or [""]

@@ -16,12 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
-from benchmarks.timing import memory_mb
+from benchmarks.timing import PATIENCE, memory_mb
 from benchmarks.workloads.loading import Environment
 from benchmarks.worlds.stage import TOKEN, Stage
 from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
 
-_PATIENCE = 180.0
 # Without a limit to its own requests: the default of 50 a second would be all that is seen.
 _CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -41,12 +40,12 @@ class Process:
 
     def wait_until_bound(self, stage: Stage) -> None:
         """Until all pods that came have a node."""
-        end = time.perf_counter() + _PATIENCE
+        end = time.perf_counter() + PATIENCE
         while waiting := stage.waiting():
             if self.popen.poll() is not None:
                 raise SystemExit(f"reprieve scheduler ended: {self.log.read_text().strip()}")
             if time.perf_counter() > end:
-                raise SystemExit(f"{waiting} pods found no node in {_PATIENCE:g} s")
+                raise SystemExit(f"{waiting} pods found no node in {PATIENCE:g} s")
             time.sleep(0.02)
 
     def processor(self) -> float:
@@ -74,4 +73,4 @@ def running(stage: Stage, environment: Environment, *flags: str, program: str = 
             yield Process(popen, log, began)
         finally:
             popen.send_signal(signal.SIGTERM)
-            popen.wait()
+            popen.wait(PATIENCE)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.product import COMMAND
 from benchmarks.revisions import import_path
-from benchmarks.timing import Run, Spent, memory_in, summed_up
+from benchmarks.timing import PATIENCE, Run, Spent, memory_in, summed_up
 
 _CALLS = 10
 # The process tells its memory itself: what the system tells of an ended one includes its parent's.
@@ -53,7 +53,9 @@ def _loaded(environment: Environment) -> tuple[Spent, float]:
     """What it took, and the memory."""
     command = [sys.executable, "-c", _PROGRAM, "scheduler", "--help"]
     began, busy = time.perf_counter(), _processor()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     spent = Spent(time.perf_counter() - began, _processor() - busy)
     return spent, memory_in(done.stderr, "VmHWM")
 

@@ -16,7 +16,7 @@ import aiohttp
 
 from benchmarks.driving import Played
 from benchmarks.product import find, moment_at
-from benchmarks.timing import Run, summed_up
+from benchmarks.timing import PATIENCE, Run, summed_up
 from benchmarks.workloads.scheduling import observe, scheduled
 from benchmarks.worlds.half_full import cluster
 
@@ -54,7 +54,7 @@ async def _measured(nodes: int, readers: int, stalled: int, pods: int) -> Run:
             return await _scheduled(played, pods)
         finally:
             process.kill()
-            process.join()
+            process.join(PATIENCE)
 
 
 async def _scheduled(played: Played, pods: int) -> Run:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 import aiohttp
 
 from benchmarks.product import find
-from benchmarks.timing import Run, Spent, memory_mb, summed_up
+from benchmarks.timing import PATIENCE, Run, Spent, memory_mb, summed_up
 from benchmarks.worlds.stored import new_pod
 
 _WRITES = 1_000
@@ -31,7 +31,7 @@ def measure(watchers: int, writes: int = _WRITES) -> Run:
     waits, rate = asyncio.run(_measured(url, watchers, writes))
     ours.send("end")
     busy, memory = ours.recv()
-    server.join()
+    server.join(PATIENCE)
     # What the server's processor did cannot be told by write.
     return summed_up([Spent(wait, busy / writes) for wait in waits], rss_mb=memory, per_second=rate)
 

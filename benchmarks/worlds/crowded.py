@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.timing import PATIENCE
 from benchmarks.worlds.objects import Json
 
 _ROOT = Path(__file__).parents[2]
@@ -32,8 +33,12 @@ def crowded(world: str, pods: int, millicpu: int, nodes: int | None = None, seed
         command += ["--nodes", str(nodes)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            yield msgspec.json.decode(line)
+        try:
+            for line in process.stdout:
+                yield msgspec.json.decode(line)
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
     if process.returncode:
         raise SystemExit(f"{program} failed with exit code {process.returncode}")
 

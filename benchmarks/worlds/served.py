@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.timing import PATIENCE
 from reprieve.cluster.certificates import new_certificate
 from reprieve_minicluster.bootstrap import LOOPBACK, restore
 from reprieve_minicluster.cluster import MiniCluster
@@ -36,7 +37,7 @@ def served(world: Path) -> Iterator[Path]:
             yield kubeconfig
     finally:
         process.terminate()
-        process.join()
+        process.join(PATIENCE)
 
 
 def _serve(line: Connection, world: Path) -> None:

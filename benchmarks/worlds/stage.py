@@ -15,6 +15,7 @@ from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from typing import Any
 
+from benchmarks.timing import PATIENCE
 from benchmarks.worlds.stored import fill, new_pod
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
@@ -93,7 +94,7 @@ def staged(nodes: int, pods: int) -> Iterator[Stage]:
         stage.end()
     finally:
         process.terminate()
-        process.join()
+        process.join(PATIENCE)
 
 
 def _serve(line: Connection, nodes: int, pods: int) -> None:

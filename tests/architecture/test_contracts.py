@@ -1,6 +1,5 @@
 """The import contracts hold for modules that do not exist yet: a tree that breaks each is refused."""
 
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.processes import run_process
 
 # One offence for each contract of a distribution.
 OFFENCES = {
@@ -62,7 +62,7 @@ def lint(tree: Path, distribution: str, files: dict[str, str]) -> dict[str, bool
         path.write_text(text)
     project = ROOT / "packages" / distribution / "pyproject.toml"
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--config", str(project)]
-    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    done = run_process(command, cwd=tree)
     contracts = tomllib.loads(project.read_text())["tool"]["importlinter"]["contracts"]
     names = [contract["name"] for contract in contracts]
     assert all(f"{name} KEPT" in done.stdout or f"{name} BROKEN" in done.stdout for name in names), (

@@ -3,10 +3,11 @@
 The import contract reads the source. This starts an interpreter, which also loads what is imported by name.
 """
 
-import subprocess
 import sys
 
 import pytest
+
+from tests.processes import run_process
 
 COMMAND = "reprieve.cli.scheduler"
 MODULES = "reprieve.assembly.daemon, reprieve.assembly.endpoints, reprieve.assembly.trust"
@@ -16,7 +17,7 @@ ELSEWHERE = ("reprieve_minicluster", "reprieve.cluster.admission")
 def loaded_by(imports: str) -> list[str]:
     """The modules of this package that an interpreter has loaded after these imports."""
     told = f"import sys, {imports}\nprint(*(name for name in sys.modules if name.startswith('reprieve')))"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", told], check=True)
     return done.stdout.split()
 
 
@@ -34,7 +35,7 @@ def test_the_daemon_loads_no_other_side(imports: str) -> None:
 @pytest.mark.parametrize("imports", [COMMAND, MODULES])
 def test_the_daemon_loads_no_solver_before_it_needs_one(imports: str) -> None:
     told = f"import sys, {imports}\nprint('highspy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", told], check=True)
     assert done.stdout == "False\n"
 
 

@@ -1,7 +1,6 @@
 """Every command in the READMEs works as it is written there."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from reprieve.model.effects import Target
 from reprieve.scheduler.reporting.preemption_notes import AnnouncedPreemptor, AnnouncedVictims, preempting
 from tests.architecture.source import ROOT, code_blocks
+from tests.processes import run_process
 
 WHATIF = "reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
 UP = (
@@ -56,13 +56,6 @@ def test_the_event_in_the_readme_reads_as_events_do() -> None:
 def test_a_command_of_the_readme_works(command: str) -> None:
     tools = str(Path(sys.executable).parent)
     run = INSTEAD.get(command, command).replace(".venv/bin/", "")
-    done = subprocess.run(
-        run,
-        shell=True,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
-    )
+    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    done = run_process(run, shell=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr

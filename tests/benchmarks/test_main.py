@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from benchmarks.process import RunFailedError
 from benchmarks.revisions import checked_out, import_path
 from benchmarks.timing import Run
 from benchmarks.worlds import crowded
+from tests.processes import run_process
 
 RUN = Run(wall_ms=[2.0], cpu_ms=[1.0], per_second=500.0, rss_mb=50.0)
 
@@ -112,7 +112,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def _git(repository: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=repository, check=True)
+    run_process(["git", *arguments], cwd=repository, check=True)
 
 
 def test_the_source_of_another_revision(repository: Path) -> None:

@@ -307,7 +307,7 @@ class Browser:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._process.wait(PATIENCE)
         shutil.rmtree(self._profile, ignore_errors=True)
 
 

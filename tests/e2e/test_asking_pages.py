@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.architecture.source import ROOT, code_blocks
+from tests.processes import run_process
 
 EXAMPLES = ROOT / "docs" / "examples"
 PAGES = [
@@ -58,7 +59,7 @@ def run(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     tools = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
     command = ["bash", "-c", script]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return run_process(command, cwd=folder, env=environment)
 
 
 @pytest.mark.parametrize(

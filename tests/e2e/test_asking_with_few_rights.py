@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.daemon import is_running, until
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
+from tests.processes import run_process
 
 # Both may read one namespace; bob sees the nodes as well.
 BINDING = """
@@ -52,9 +53,7 @@ def asked(
     owner: Kubectl, *flags: str, question: str = "exposure", stdin: str = ""
 ) -> "subprocess.CompletedProcess[str]":
     command = [REPRIEVE, question, "--kubeconfig", str(owner.kubeconfig), *flags]
-    return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, check=False, env={**os.environ}
-    )
+    return run_process(command, input=stdin, env={**os.environ})
 
 
 def test_the_owner_sees_both_teams(owner: Kubectl) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_process, started
+
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
 SCENES = (
     "placement",
@@ -30,7 +32,7 @@ SCENES = (
 def shown() -> str:
     """The output of all scenes without input; the exit code is 0."""
     command = [REPRIEVE, "demo", "--no-input"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    done = run_process(command, check=True, stdin=subprocess.DEVNULL)
     assert done.stderr == ""
     return untimed(done.stdout)
 
@@ -88,7 +90,7 @@ def test_the_scenes_are_played_in_order(shown: str) -> None:
 @pytest.mark.parametrize("scene", SCENES)
 def test_one_scene(shown: str, scene: str) -> None:
     command = [REPRIEVE, "demo", "--no-input", "--scene", scene]
-    alone = untimed(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    alone = untimed(run_process(command, check=True).stdout)
     first, *rest = alone.splitlines()
     assert first == f"Scene 1 of 1: {scene}"
     assert "\n".join(rest).strip() in shown
@@ -147,13 +149,13 @@ def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
 def test_two_runs_say_the_same(shown: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "1"}
     command = [REPRIEVE, "demo", "--no-input"]
-    again = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    again = run_process(command, check=True, env=environment)
     assert untimed(again.stdout) == shown
 
 
 def test_no_input_is_expected(shown: str) -> None:
     """With stdin closed, as some supervisors start their children, it does not wait either."""
-    done = subprocess.run(f"{REPRIEVE} demo <&-", shell=True, capture_output=True, text=True, check=True)
+    done = run_process(f"{REPRIEVE} demo <&-", shell=True, check=True)
     assert untimed(done.stdout) == shown
 
 
@@ -166,7 +168,7 @@ def on_a_terminal(*arguments: str, key: bytes = b"\n", **environment: str) -> It
     controller, terminal = pty.openpty()
     command = [REPRIEVE, "demo", *arguments]
     env = {**os.environ, "TERM": "xterm", **environment}
-    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env) as process:
+    with started(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env, text=False) as process:
         os.close(terminal)
         text = ""
         while chunk := read(controller):
@@ -207,8 +209,8 @@ def test_ctrl_c_ends_it_without_a_fuss(scene: str, moment: str) -> None:
     controller, terminal = pty.openpty()
     command = [REPRIEVE, "demo", "--scene", scene]
     text = ""
-    with subprocess.Popen(
-        command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    with started(
+        command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, text=False
     ) as process:
         os.close(terminal)
         while moment not in text:

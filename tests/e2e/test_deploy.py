@@ -14,6 +14,7 @@ from tests.architecture.source import ROOT
 from tests.e2e.daemon import HASTY, UNSERVED, daemon, is_running, refused, until
 from tests.e2e.install_kubectl import HERE
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up, pod
+from tests.processes import run_process
 
 DEPLOY = ROOT / "deploy"
 FOLDERS = ("base", "overlays/beside", "overlays/replacing")
@@ -48,9 +49,7 @@ def applied(kubectl: Kubectl, folder: str) -> str:
 
 
 def rendered(folder: str) -> list[Json]:
-    done = subprocess.run(
-        [HERE, "kustomize", str(DEPLOY / folder)], capture_output=True, text=True, check=True
-    )
+    done = run_process([HERE, "kustomize", str(DEPLOY / folder)], check=True)
     return list(yaml.safe_load_all(done.stdout))
 
 
@@ -68,7 +67,7 @@ def test_a_folder_renders_with_a_configuration_that_is_right(folder: str, tmp_pa
     written = tmp_path / "config.yaml"
     written.write_text(config["data"]["config.yaml"])
     command = [REPRIEVE, "config", "validate", str(written)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    told = run_process(command, check=True)
     assert "reprieve" in told.stdout
     assert ("default-scheduler" in told.stdout) == (folder == "overlays/replacing")
 
@@ -181,7 +180,7 @@ def test_a_check_without_a_server(tmp_path: Path) -> None:
 
 def checked(kubeconfig: Path, *flags: str) -> "subprocess.CompletedProcess[str]":
     command = [REPRIEVE, "check", "--kubeconfig", str(kubeconfig), *flags]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_process(command)
 
 
 OTHER = """

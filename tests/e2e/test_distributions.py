@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.processes import run_process
 
 CLUSTER = ROOT / "docs" / "examples" / "cluster.yaml"
 NEW = ROOT / "docs" / "examples" / "inference.yaml"
@@ -21,7 +22,7 @@ DISTRIBUTIONS = ("reprieve", "reprieve-minicluster", "reprieve-study")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "deploy/dist.py", str(folder)], cwd=ROOT, check=True, capture_output=True)
+    run_process([sys.executable, "deploy/dist.py", str(folder)], cwd=ROOT, check=True)
     return folder
 
 
@@ -45,7 +46,7 @@ class Installed:
         (site / "third-party.pth").write_text(str(third_party))
         pip = [sys.executable, "-m", "pip", "--python", str(folder / "venv" / "bin" / "python"), "install"]
         local = ["--quiet", "--no-index", "--find-links", str(built)]
-        subprocess.run([*pip, *local, wanted], cwd=folder, check=True, capture_output=True)
+        run_process([*pip, *local, wanted], cwd=folder, check=True)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.folder / "venv" / "bin" / "reprieve"), *arguments]

@@ -16,6 +16,7 @@ from hypothesis import settings
 from reprieve.model.json import Json
 from reprieve_minicluster.store import SqliteBackend, Store, parsed
 from tests.e2e.up import Kubectl, cluster_killed, cluster_up, deployment, kubeconfig_in, process_of
+from tests.processes import started
 
 # Each directory sees a few deaths, one after the other.
 DIRECTORIES = range(10 if settings().derandomize else 200)
@@ -26,7 +27,7 @@ SMALL = 400_000  # bytes that a file may have in a directory whose disk is full
 def killed(directory: Path, seed: int, room: int) -> list[str]:
     """What the writer had said when it was killed, some writes after its start."""
     command = [sys.executable, "-m", "tests.e2e.writer", str(directory), str(seed), str(room)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+    with started(command, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         said = list(islice(writer.stdout, random.Random(seed).randrange(1, 150)))
         writer.kill()

@@ -15,6 +15,7 @@ from reprieve import Cluster, whatif
 from tests.e2e.daemon import is_running, until
 from tests.e2e.install_kubectl import HERE
 from tests.e2e.up import Kubectl, cluster_up, pod
+from tests.processes import run_process
 
 TOOLS = Path(sys.executable).parent
 
@@ -47,7 +48,7 @@ def kubectl(cluster: Kubectl, *words: str, tools: str = "") -> "subprocess.Compl
     path = os.pathsep.join(filter(None, (tools, str(TOOLS), os.environ["PATH"])))
     environment = {**cluster.environment, "KUBECONFIG": str(cluster.kubeconfig), "PATH": path}
     command = [str(HERE), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return run_process(command, env=environment)
 
 
 def test_the_namespace_is_that_of_the_current_context(cluster: Kubectl) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import yaml
 
 from tests.e2e.up import Kubectl, deployment, pod
+from tests.processes import started
 
 
 def test_versions(kubectl: Kubectl) -> None:
@@ -78,7 +79,7 @@ def test_a_long_list_comes_in_portions(kubectl: Kubectl) -> None:
 
 def test_watching(kubectl: Kubectl) -> None:
     command = kubectl.command("get", "pods", "-w")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watch:
+    with started(command, stdout=subprocess.PIPE, env=kubectl.environment) as watch:
         assert watch.stdout is not None
         kubectl.apply(pod("a"))
         assert watch.stdout.readline().split()[:3] == ["NAME", "READY", "STATUS"]

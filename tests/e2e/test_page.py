@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.architecture.source import ROOT
 from tests.e2e.up import PATIENCE, REPRIEVE, process_of
+from tests.processes import started
 
 ADDRESS = re.compile(r"page: (?P<url>http://127\.0\.0\.1:\d+/page/)#token=(?P<token>\S+)")
 CLASS = {
@@ -60,9 +61,7 @@ def ended(process: "subprocess.Popen[str]") -> Iterator[Page]:
 
 @contextmanager
 def page_of(*words: str) -> Iterator[Page]:
-    with subprocess.Popen(
-        [REPRIEVE, "page", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with started([REPRIEVE, "page", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             with ended(process) as page:
                 yield page

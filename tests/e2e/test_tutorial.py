@@ -1,6 +1,5 @@
 """The tutorial, typed as it stands: every command works, and what the page claims happens."""
 
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from tests.architecture.source import ROOT, code_blocks
 from tests.e2e.up import REPRIEVE, Kubectl, cluster_up
+from tests.processes import run_process
 
 PAGE = ROOT / "docs" / "tutorial" / "first-preemption.md"
 
@@ -55,7 +55,7 @@ def asked(kubectl: Kubectl, words: list[str]) -> str:
     victim = (events[0].get("regarding") or events[0]["involvedObject"])["name"]
     args = [word.replace("VICTIM", victim) for word in words]
     command = [REPRIEVE, *args, "--kubeconfig", str(kubectl.kubeconfig)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_process(command)
     assert done.returncode == 0, done.stderr
     return done.stdout.replace("`", " ")
 

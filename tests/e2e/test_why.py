@@ -12,6 +12,7 @@ import pytest
 
 from reprieve.model.json import Json
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl, cluster_up, deployment, pod
+from tests.processes import started
 
 READER = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -105,11 +106,10 @@ def test_names_are_for_those_that_may_read_them(owner: Kubectl) -> None:
 
 def test_a_watch_shows_what_comes(owner: Kubectl) -> None:
     command = [REPRIEVE, "decisions", "-w", "--no-headers", "--preemptor", "late"]
-    with subprocess.Popen(
+    with started(
         [*command, "--kubeconfig", str(owner.kubeconfig)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as watch:
         time.sleep(2)

@@ -17,6 +17,7 @@ import yaml
 
 from reprieve.model.json import Json
 from tests.e2e.install_kubectl import HERE, OLDEST, version_of
+from tests.processes import started
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
 PATIENCE = 30
@@ -50,7 +51,7 @@ def process_of(*flags: str, room: int = 0) -> "Iterator[subprocess.Popen[str]]":
     command = [REPRIEVE, "up", "--shape", "cpu16", "--speed", "30", "--job-seconds", "3600", *flags]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room or soft, hard))  # the process inherits it
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         try:
             yield process

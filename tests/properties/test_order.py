@@ -1,12 +1,12 @@
 """The answer is about the cluster, not about the order in which it was told, nor about one process."""
 
 import os
-import subprocess
 import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.processes import run_process
 from tests.properties.answers import answers, shuffled
 from tests.properties.worlds import World, built, worlds
 
@@ -25,6 +25,6 @@ def test_the_hash_seed_never_shows() -> None:
 def _digest_in_process(hash_seed: str) -> str:
     command = [sys.executable, "-m", "tests.properties.digest", WORLDS_PER_PROCESS]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = run_process(command, env=environment, check=True)
     assert done.stdout.strip()
     return done.stdout

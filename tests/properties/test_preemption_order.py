@@ -4,7 +4,6 @@ that are not used; and a search changes nothing."""
 import copy
 import os
 import random
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from reprieve.preemption.criteria import DISTURBANCE, WORKLOADS_ENDED
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import pods_alone
+from tests.processes import run_process
 from tests.properties.crowded import EVERYTHING, Crowd, built, crowds
 from tests.properties.preempting import POLICIES, answer, plans_of, question_of
 from tests.properties.test_whatif import arrays
@@ -49,7 +49,7 @@ def test_the_hash_seed_never_shows() -> None:
 def _digest_in_process(hash_seed: str) -> str:
     command = [sys.executable, "-m", "tests.properties.preemption_digest", "60"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = run_process(command, env=environment, check=True)
     assert done.stdout.strip()
     return done.stdout
 

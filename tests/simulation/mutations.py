@@ -639,7 +639,7 @@ def hunt(mutation: Mutation) -> Hunt:
         process.join(_MOST_SECONDS)
         ended, told = process.exitcode, (Path(directory) / _TOLD).read_text()
         process.kill()
-        process.join()
+        process.join(_MOST_SECONDS)
         process.close()
     lines = [line for line in told.splitlines() if line]
     return Hunt(ended != 0, next((line for line in reversed(lines) if "Error" in line), ""))

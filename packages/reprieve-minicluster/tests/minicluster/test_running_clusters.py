@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reprieve_minicluster.assembly.running_clusters import RunningCluster, entered, entries
+from tests.processes import started
 
 KEEPER = """
 import os, sys, time
@@ -37,7 +38,7 @@ def test_the_oldest_comes_first() -> None:
 
 
 def test_one_that_was_killed_is_not_up(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", KEEPER], stdout=subprocess.PIPE, text=True) as keeper:
+    with started([sys.executable, "-c", KEEPER], stdout=subprocess.PIPE) as keeper:
         assert keeper.stdout is not None
         assert keeper.stdout.readline() == "ready\n"
         assert [entry.pid for entry in entries()] == [keeper.pid]

@@ -1,6 +1,5 @@
 """The interface for Python: typed, lazily imported, and without surprises for a caller's own objects."""
 
-import subprocess
 import sys
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 import reprieve
 from reprieve import Cluster, InquiryError, whatif, whatif_json
 from tests.architecture.source import ROOT, code_blocks
+from tests.processes import run_process
 
 EXAMPLES = ROOT / "docs" / "examples"
 PAGE = ROOT / "docs" / "reference" / "python.md"
@@ -40,7 +40,7 @@ def test_the_example_of_the_page_runs_and_prints_what_the_page_shows() -> None:
     source, shown = code_blocks(PAGE, "python", "text")[:2]
     assert source == (EXAMPLES / "report.py").read_text()
     command = [sys.executable, "-W", "error", "report.py"]
-    done = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, check=True)
+    done = run_process(command, cwd=EXAMPLES, check=True)
     assert done.stdout == shown
 
 
@@ -51,7 +51,7 @@ def test_the_page_names_everything_that_is_stable() -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     source = "import sys, reprieve; print([n for n in ('numpy', 'msgspec', 'aiohttp') if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", source], check=True)
     assert done.stdout == "[]\n"
 
 

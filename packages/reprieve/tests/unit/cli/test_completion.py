@@ -1,6 +1,5 @@
 """Shells complete commands and flags, and import no command for a list of names."""
 
-import subprocess
 import sys
 import tomllib
 from pkgutil import resolve_name
@@ -10,6 +9,7 @@ import pytest
 from reprieve.cli.kubectl_completion import completion_lines
 from reprieve.cli.main import COMMANDS
 from tests.architecture.source import ROOT
+from tests.processes import run_process
 
 
 def completed_by_bash(*words: str) -> list[str]:
@@ -21,7 +21,7 @@ def completed_by_bash(*words: str) -> list[str]:
 def asked_of_click(environment: dict[str, str]) -> str:
     source = "from reprieve.cli.main import main; import sys; sys.argv[0] = 'reprieve'; main()"
     command, path = [sys.executable, "-c", source], {"PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(command, env={**environment, **path}, capture_output=True, text=True, check=False)
+    done = run_process(command, env={**environment, **path})
     assert done.stderr == ""
     return done.stdout
 
@@ -52,7 +52,7 @@ def test_names_of_commands_need_no_import_of_commands() -> None:
         "completion_lines([''])\n"
         "print([name for name in ('numpy', 'aiohttp', 'msgspec', 'yaml') if name in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", source], check=True)
     assert done.stdout == "[]\n"
 
 

@@ -5,7 +5,6 @@ import io
 import json
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from reprieve.runtime.logs import JsonLines, TextLines
 from reprieve.scheduler.core import Scheduler
 from reprieve_minicluster.assembly.running_clusters import RunningCluster, entered
 from tests.architecture.source import modules
+from tests.processes import run_process
 
 # Set the title, clear the screen, forge a line; the one-byte CSI; write from right to left; a surrogate.
 HOSTILE = "p\x1b]0;owned\x07\x1b[2J\x9b31mred\u202egnp\u2066\x00\x7f"
@@ -139,7 +139,7 @@ def test_an_error_that_is_not_expected() -> None:
         "main.reprieve = fail\n"
         "main.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    done = run_process([sys.executable, "-c", source])
     assert done.returncode == 1
     assert r"RuntimeError: p\x1b]0;owned\x07" in done.stderr
     assert_harmless(done.stderr)

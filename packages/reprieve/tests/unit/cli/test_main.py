@@ -11,13 +11,14 @@ import pytest
 from reprieve.cli.main import COMMANDS, LazyGroup, called_as, reprieve
 from reprieve.preemption.policy import BudgetCounting
 from reprieve.preemption.searches import SEARCHES
+from tests.processes import run_process, started
 
 BIN = Path(sys.executable).parent
 QUESTIONS = ("whatif", "plan", "why", "decisions", "exposure", "snapshot")
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BIN / arguments[0], *arguments[1:]], capture_output=True, text=True, check=False)
+    return run_process([BIN / arguments[0], *arguments[1:]])
 
 
 def imported_by_help(*command: str) -> list[str]:
@@ -27,7 +28,7 @@ def imported_by_help(*command: str) -> list[str]:
         f"reprieve({[*command, '--help']}, standalone_mode=False)\n"
         "print(*(name for name in ('numpy', 'aiohttp', 'msgspec', 'yaml') if name in sys.modules))\n"
     )
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    done = run_process([sys.executable, "-c", source], check=True)
     return done.stdout.splitlines()[-1].split()
 
 
@@ -88,7 +89,7 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
 @pytest.mark.parametrize("lines", [1, 12], ids=["at once", "in the middle of a scene"])
 def test_a_reader_that_is_gone_ends_a_command_quietly(lines: int) -> None:
     command = [str(BIN / "reprieve"), "demo", "--no-input", "--scene", "gang"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         for _ in range(lines):

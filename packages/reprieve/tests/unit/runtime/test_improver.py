@@ -18,6 +18,7 @@ from reprieve.preemption.least_disturbance.solver_task import ImprovePlan, answe
 from reprieve.runtime.improver import Improver, InProcess, WorkerProcess
 from reprieve.runtime.solver_worker import REQUEST
 from reprieve_minicluster.virtual_time import run
+from tests.processes import run_process
 
 
 @dataclass(slots=True)
@@ -184,7 +185,7 @@ def test_load_changes_no_answer() -> None:
         under_load = solved(message)
     finally:
         busy.kill()
-        busy.wait()
+        busy.wait(30.0)
     assert under_load == solved(message)
 
 
@@ -308,5 +309,5 @@ outcomes = [d.outcome for d in cluster.stage.decisions]
 assert outcomes[0] == "ImprovesPlan" and "Preempts" in outcomes, outcomes
 assert "highspy" not in sys.modules, "the solver is loaded"
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_process([sys.executable, "-c", program])
     assert done.returncode == 0, done.stderr
