@@ -2,7 +2,7 @@
 
 from reprieve.model.budgets import Budget, BudgetSelection, LabelSet
 from reprieve.model.columns import Column
-from reprieve.model.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
+from reprieve.model.selectors import Operator, Requirement, Selector
 
 
 def budget(selector: Selector, namespace: str = "default") -> Budget:
@@ -24,20 +24,6 @@ def found(selection: BudgetSelection, labels: Column[LabelSet], *budgets: Budget
 
 A: LabelSet = ("default", (("app", "a"), ("tier", "web")))
 B: LabelSet = ("default", (("app", "b"),))
-ELSEWHERE: LabelSet = ("other", (("app", "a"),))
-
-
-def test_a_pod_has_the_budgets_of_its_namespace_whose_requirements_it_meets() -> None:
-    web = Requirement("tier", Operator.EXISTS)
-    budgets = (
-        budget(Selector((app("a", "b"),))),
-        budget(Selector((app("a"), web))),
-        budget(EVERYTHING),
-        budget(NOTHING),
-        budget(Selector((Requirement("app", Operator.NOT_IN, frozenset({"a"})),))),
-    )
-    expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2), (1, 4)]
-    assert found(BudgetSelection(), pods(A, B, ELSEWHERE), *budgets) == expected
 
 
 def test_sets_of_labels_may_be_added_later() -> None:

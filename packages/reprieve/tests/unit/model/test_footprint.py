@@ -17,31 +17,15 @@ def weighed(pod: Pod) -> Footprint:
     return weight
 
 
-def test_containers_add_up() -> None:
-    pod = a_pod(containers=[container("a", cpu="1", memory="10Mi"), container("b", cpu="500m")])
-    assert weighed(pod).charged == {"cpu": 1500, "memory": 10 * MI}
-
-
 def test_thousandths_are_added_before_they_are_rounded() -> None:
     pod = a_pod(containers=[container("a", memory="100m"), container("b", memory="200m")])
     assert weighed(pod).charged == {"memory": 1}
-
-
-def test_init_containers_run_one_at_a_time_before_the_others() -> None:
-    starting = [container("i", cpu="3"), container("j", cpu="2", memory="1Mi")]
-    pod = a_pod(containers=[container(cpu="1")], initContainers=starting)
-    assert weighed(pod).charged == {"cpu": 3000, "memory": MI}
 
 
 def test_sidecars_run_beside_everything_that_comes_after_them() -> None:
     starting = [container("i", cpu="3"), sidecar("s", cpu="1"), container("j", cpu="3")]
     assert weighed(a_pod(containers=[container(cpu="1")], initContainers=starting)).charged == {"cpu": 4000}
     assert weighed(a_pod(containers=[container(cpu="9")], initContainers=starting)).charged == {"cpu": 10000}
-
-
-def test_overhead_comes_on_top() -> None:
-    pod = a_pod(containers=[container(cpu="1")], overhead={"cpu": "100m", "memory": "1Mi"})
-    assert weighed(pod).charged == {"cpu": 1100, "memory": MI}
 
 
 def test_requests_of_the_pod_override_those_of_its_containers() -> None:
@@ -58,18 +42,6 @@ def test_containers_that_ask_nothing_count_a_little_when_nodes_are_compared() ->
     weight = weighed(pod)
     assert weight.charged == {"cpu": 1000}
     assert (weight.nonzero_cpu, weight.nonzero_memory) == (1100, 3 * 200 * MI)
-
-
-def test_requests_of_the_pod_need_no_floor_where_they_speak() -> None:
-    pod = a_pod(containers=[container("a"), container("b")], resources={"requests": {"cpu": "3"}})
-    weight = weighed(pod)
-    assert (weight.nonzero_cpu, weight.nonzero_memory) == (3000, 2 * 200 * MI)
-
-
-def test_a_pod_with_requests_of_its_own_needs_no_floor_where_any_container_speaks() -> None:
-    containers = [container("a", memory="10Mi"), container("b")]
-    weight = weighed(a_pod(containers=containers, resources={"requests": {"cpu": "3"}}))
-    assert weight.nonzero_memory == 10 * MI
 
 
 # --- resizing ------------------------------------------------------------------------------------
@@ -103,22 +75,6 @@ def test_an_infeasible_resize_is_not_charged() -> None:
     assert weight.charged == {"cpu": 2000, "memory": 20 * MI}
 
 
-def test_what_the_node_does_not_report_is_what_it_was_granted_and_that_what_was_asked() -> None:
-    assert weighed(resizing(allocatedResources=ALLOCATED)).actual == {"cpu": 1000, "memory": 20 * MI}
-    assert weighed(resizing(resources=ACTUAL)).allocated == {"cpu": 3000, "memory": 10 * MI}
-
-
-def test_an_infeasible_resize_is_not_taken_for_what_an_unreported_container_holds() -> None:
-    assert weighed(resizing("Infeasible", resources=ACTUAL)).allocated == {}
-    assert weighed(resizing("Infeasible")).charged == {}
-
-
-def test_statuses_that_repeat_the_spec_change_nothing() -> None:
-    asked = {"cpu": "3", "memory": "10Mi"}
-    settled = weighed(resizing(allocatedResources=asked, resources={"requests": asked}))
-    assert settled.charged == settled.desired == settled.allocated == settled.actual
-
-
 def pod_level_resize(reason: str, **status: Any) -> Pod:
     """The pod as a whole wants 5 cpu; its container asks for 1."""
     conditions = [{"type": "PodResizePending", "status": "True", "reason": reason}]
@@ -136,36 +92,10 @@ def test_what_is_reported_for_the_pod_as_a_whole_stands_for_its_containers() -> 
     assert weighed(pod_level_resize("Infeasible", **status)).charged == {"cpu": 4000}
 
 
-def test_what_is_reported_for_the_pod_may_be_incomplete() -> None:
-    actual_only = {"resources": {"requests": {"cpu": "4"}}}
-    assert weighed(pod_level_resize("Infeasible", **actual_only)).charged == {"cpu": 4000}
-    allocated_only = {"allocatedResources": {"cpu": "3"}}
-    assert weighed(pod_level_resize("Infeasible", **allocated_only)).charged == {"cpu": 5000}
-
-
 def test_others_count_what_a_pod_holds_and_not_what_it_wants() -> None:
     weight = weighed(resizing(allocatedResources=ALLOCATED, resources=ACTUAL))
     assert weight.held == {"cpu": 2000, "memory": 20 * MI}
     assert weighed(a_pod(containers=[container(cpu="1")])).held == {"cpu": 1000}
-
-
-def test_sidecars_and_init_containers_are_resized_by_their_own_statuses() -> None:
-    statuses = [{"name": "s", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}]
-    pod = a_pod(
-        containers=[container(cpu="1")],
-        initContainers=[sidecar("s", cpu="2"), container("i", cpu="4")],
-        status={"initContainerStatuses": statuses},
-    )
-    weight = weighed(pod)
-    assert weight.desired == {"cpu": 6000}
-    assert weight.held == weight.allocated == weight.actual == {"cpu": 5000}
-
-
-def test_what_is_not_reported_for_the_whole_pod_is_what_it_asks_as_a_whole() -> None:
-    asked = {"requests": {"cpu": "5", "memory": "1Mi"}}
-    status = {"allocatedResources": {"cpu": "3"}, "resources": {"requests": {"cpu": "4"}}}
-    weight = weighed(a_pod(containers=[container(memory="9Mi")], resources=asked, status=status))
-    assert (weight.allocated, weight.actual) == ({"cpu": 3000, "memory": MI}, {"cpu": 4000, "memory": MI})
 
 
 def test_growth_of_a_container_counts_beside_resources_of_the_whole_pod() -> None:

@@ -13,7 +13,6 @@ from reprieve.model.selectors import NOTHING, Operator, Requirement, Selector
 from reprieve.model.shape import ANY_ADDRESS, HostPort, InlineDisk, Shape
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def shape_of(**fields: Any) -> Shape:
@@ -51,11 +50,6 @@ def test_pods_that_differ_in_what_is_compiled_have_different_shapes(other: Json)
     assert compile_pod(a_pod("p3", on="n", **usual)).shape is one.shape
 
 
-def test_every_pod_asks_for_one_pod() -> None:
-    assert shape_of().requests == (("pods", 1),)
-    assert shape_of(containers=[container(cpu="1", pods="7")]).requests == (("cpu", 1000), ("pods", 1))
-
-
 # --- ports ---------------------------------------------------------------------------------------
 
 
@@ -69,27 +63,6 @@ def test_host_ports_of_containers_and_sidecars_count() -> None:
         initContainers=[with_port(sidecar("s"), hostPort=81), with_port(container("i"), hostPort=82)],
     )
     assert shape.ports == (HostPort("TCP", ANY_ADDRESS, 81), HostPort("UDP", "10.0.0.1", 80))
-
-
-def test_only_host_ports_count() -> None:
-    assert shape_of(containers=[with_port(container())]).ports == ()
-
-
-@pytest.mark.parametrize(
-    ("other", "conflicts"),
-    [
-        (HostPort("TCP", "10.0.0.1", 80), True),
-        (HostPort("TCP", ANY_ADDRESS, 80), True),
-        (HostPort("TCP", "10.0.0.2", 80), False),
-        (HostPort("UDP", "10.0.0.1", 80), False),
-        (HostPort("TCP", "10.0.0.1", 81), False),
-    ],
-)
-def test_when_ports_conflict(other: HostPort, conflicts: bool) -> None:
-    port = HostPort("TCP", "10.0.0.1", 80)
-    for held, wanted in ((port, other), (other, port)):
-        found = holders(Relation.of([(3, held)]), Relation.of([]))
-        assert found.of_port(wanted).tolist() == [3] * conflicts
 
 
 # --- affinity and spread -------------------------------------------------------------------------
@@ -131,19 +104,6 @@ def test_label_keys_the_api_server_has_already_written_are_left_as_they_are() ->
     assert compiled.selector == exactly(hash="old")
 
 
-def test_preferences_to_be_apart_repel() -> None:
-    affinity = {
-        "podAffinity": {PREFERRED: [{"weight": 7, "podAffinityTerm": pod_term()}]},
-        "podAntiAffinity": {PREFERRED: [{"weight": 5, "podAffinityTerm": pod_term()}]},
-    }
-    assert [wish.weight for wish in shape_of(affinity=affinity).preferred_pods] == [7, -5]
-
-
-def test_an_empty_node_preference_counts_for_nothing() -> None:
-    wish = {"weight": 1, "preference": {}}
-    assert shape_of(affinity={"nodeAffinity": {PREFERRED: [wish]}}).preferred_nodes == ()
-
-
 def test_a_spread_rule_with_its_defaults() -> None:
     constraint = {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}
     (rule,) = shape_of(topologySpreadConstraints=[constraint]).spread
@@ -153,15 +113,6 @@ def test_a_spread_rule_with_its_defaults() -> None:
 
 
 # --- volumes, images, features -------------------------------------------------------------------
-
-
-def test_claims_of_a_pod_by_name_and_by_ephemeral_volume() -> None:
-    volumes = [
-        {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
-        {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}},
-        {"name": "c", "persistentVolumeClaim": {"claimName": "data"}},
-    ]
-    assert [str(claim) for claim in shape_of(volumes=volumes).claims] == ["data", "p-b"]
 
 
 def test_images_carry_their_tag() -> None:

@@ -1,15 +1,11 @@
 """A snapshot of a few objects: where pods are, how full nodes are, what matches."""
 
-import msgspec
 import numpy as np
 import pytest
 from tests.unit.model.things import a_node, a_pod, container
 
-from reprieve.model.objects import Namespace, ObjectMeta
-from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement, Selector
+from reprieve.model.selectors import NodeQuery
 from reprieve.model.snapshot import NOWHERE, build, on_nodes
-
-WEB = Selector((Requirement("app", Operator.IN, frozenset({"web"})),))
 
 
 def test_rows_are_in_the_order_of_the_objects() -> None:
@@ -18,13 +14,6 @@ def test_rows_are_in_the_order_of_the_objects() -> None:
     assert snapshot.nodes.rank.tolist() == [1, 0]
     assert snapshot.pods.rows == {("default", "q"): 0, ("default", "p"): 1}
     assert snapshot.where.tolist() == [1, NOWHERE]
-
-
-def test_pods_on_unknown_nodes_are_nowhere_and_finished_ones_are_left_out() -> None:
-    lost, done = a_pod("lost", on="gone"), a_pod("done", on="n", status={"phase": "Succeeded"})
-    snapshot = build([a_node("n"), lost, done, a_pod("failed", status={"phase": "Failed"})]).snapshot
-    assert list(snapshot.pods.rows) == [("default", "lost")]
-    assert snapshot.where.tolist() == [NOWHERE]
 
 
 def test_a_node_is_as_full_as_the_pods_on_it() -> None:
@@ -56,30 +45,6 @@ def test_an_empty_cluster_is_a_cluster() -> None:
     assert snapshot.nodes.matching(NodeQuery()).tolist() == []
 
 
-def test_the_same_question_about_nodes_is_answered_once() -> None:
-    snapshot = build([a_node("a", {"disk": "ssd"}), a_node("b", {"disk": "hdd"}), a_node("c")]).snapshot
-    ssd = NodeTerm((Requirement("disk", Operator.IN, frozenset({"ssd"})),))
-    named = NodeTerm(names=(Requirement("metadata.name", Operator.NOT_IN, frozenset({"a", "x"})),))
-    either = NodeQuery(terms=(ssd, named))
-    assert snapshot.nodes.matching(ssd).tolist() == [True, False, False]
-    assert snapshot.nodes.matching(named).tolist() == [False, True, True]
-    assert snapshot.nodes.matching(either).tolist() == [True, True, True]
-    assert snapshot.nodes.matching(either) is snapshot.nodes.matching(either)
-
-
-def test_absence_is_the_first_code_of_a_label() -> None:
-    column = build([a_node("a"), a_node("b", {"zone": "z"})]).snapshot.nodes.label("zone")
-    assert column.codes.tolist() == [0, 1]
-    assert column[0] is None
-
-
-def test_pods_match_by_labels_and_namespace_wherever_they_are() -> None:
-    pods = [a_pod("a", on="n", labels={"app": "web"}), a_pod("b", labels={"app": "web"}), a_pod("c")]
-    snapshot = build([a_node("n"), *pods]).snapshot
-    assert snapshot.pods.matching(WEB, frozenset({"default"})).tolist() == [True, True, False]
-    assert snapshot.pods.matching(WEB, frozenset({"blue"})).tolist() == [False, False, False]
-
-
 def test_problems_of_all_objects_are_gathered() -> None:
     built = build([a_node("n", cpu="much"), a_pod("p", containers=[container(memory="little")])])
     assert sorted(str(problem).partition(": expected")[0] for problem in built.problems) == [
@@ -101,19 +66,3 @@ def test_a_copy_shares_nothing_that_changes() -> None:
     for name in ("where", "requested", "nonzero", "allocatable"):
         assert np.array_equal(getattr(snapshot, name), getattr(copy, name))
         assert not np.shares_memory(getattr(snapshot, name), getattr(copy, name))
-
-
-def test_namespaces_are_known_from_objects_and_from_pods() -> None:
-    green = Namespace(metadata=ObjectMeta(name="green", labels={"team": "a"}))
-    snapshot = build([green, a_pod("p")]).snapshot
-    assert set(snapshot.namespaces.labels) == {"green", "default"}
-    assert snapshot.namespaces.labels["green"]["team"] == "a"
-    team = Selector((Requirement("team", Operator.EXISTS),))
-    assert snapshot.namespaces.selected(team) == {"green"}
-
-
-def test_terminating_pods_are_marked() -> None:
-    leaving = msgspec.convert(
-        {"metadata": {"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, type(a_pod())
-    )
-    assert build([leaving, a_pod("q")]).snapshot.pods.terminating.tolist() == [True, False]

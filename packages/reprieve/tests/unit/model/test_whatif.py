@@ -3,7 +3,7 @@
 import numpy as np
 from tests.unit.model.things import a_node, a_pod, container
 
-from reprieve.model.snapshot import NOWHERE, Snapshot, build
+from reprieve.model.snapshot import Snapshot, build
 from reprieve.model.whatif import moved, with_pod, without
 
 CPU, PODS = 0, 3
@@ -16,36 +16,10 @@ def two_nodes() -> Snapshot:
     return build([a_node("n"), a_node("m"), *pods]).snapshot
 
 
-def test_without_a_pod_its_node_is_emptier() -> None:
-    view = without(two_nodes(), [0])
-    assert view.where.tolist() == [NOWHERE, 0, NOWHERE]
-    assert view.requested[CPU].tolist() == [2000, 0]
-    assert view.requested[PODS].tolist() == [1, 0]
-    assert view.nonzero[CPU].tolist() == [2000, 0]
-
-
-def test_with_a_pod_its_node_is_fuller() -> None:
-    view = with_pod(two_nodes(), 2, 1)
-    assert view.where.tolist() == [0, 0, 1]
-    assert view.requested[CPU].tolist() == [3000, 4000]
-
-
 def test_pods_change_places_in_one_go() -> None:
     view = moved(two_nodes(), np.array([0, 2]), np.array([1, 0]))
     assert view.where.tolist() == [1, 0, 0]
     assert view.requested[CPU].tolist() == [6000, 1000]
-
-
-def test_pods_that_are_nowhere_make_no_difference() -> None:
-    base = two_nodes()
-    assert np.array_equal(without(base, [2]).requested, base.requested)
-
-
-def test_no_pods_to_move() -> None:
-    base = two_nodes()
-    view = without(base, [])
-    assert np.array_equal(view.where, base.where)
-    assert np.array_equal(view.requested, base.requested)
 
 
 def test_the_base_is_untouched_and_the_rest_is_shared() -> None:

@@ -1,6 +1,6 @@
 """What a decision may spend on searches."""
 
-from reprieve.placement.effort import NO_EFFORT, Effort
+from reprieve.placement.effort import Effort
 
 
 def test_each_search_may_spend_a_quarter_of_what_is_left() -> None:
@@ -11,18 +11,8 @@ def test_each_search_may_spend_a_quarter_of_what_is_left() -> None:
     assert (share.left, effort.spent, effort.share().left) == (5, 20, 20)
 
 
-def test_the_last_unit_can_be_spent() -> None:
-    effort = Effort(1)
-    assert effort.share().take()
-    assert not effort.share().take()
-
-
 def test_what_is_not_there_is_not_spent() -> None:
     effort = Effort(8)
     share = effort.share()
     assert not share.take(3)
     assert (share.is_spent, effort.fell_short, effort.spent) == (True, True, 0)
-
-
-def test_without_effort_there_is_nothing_to_share() -> None:
-    assert NO_EFFORT.share().left == 0

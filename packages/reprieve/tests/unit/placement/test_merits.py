@@ -46,13 +46,3 @@ def test_nothing_is_cached_for_a_pod_that_names_its_node(spec: Json) -> None:
     view = remembering(**spec)
     assert best_node(Ask(view, 0), CONSTRAINTS, None) is None
     assert place(pod_demand(view, 0), view) == Placement((1,))
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [{}, {"nodeSelector": {"disk": "ssd"}}, requiring({"matchExpressions": requirement("disk", "ssd")})],
-    ids=["anywhere", "selector", "label"],
-)
-def test_merits_are_cached_for_pods_that_choose_among_many(spec: Json) -> None:
-    view = remembering(**spec)
-    assert best_node(Ask(view, 0), CONSTRAINTS, None) == 0

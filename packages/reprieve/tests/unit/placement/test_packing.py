@@ -12,80 +12,19 @@ from reprieve.placement.effort import Effort, Share
 from reprieve.placement.packing import Packing, Room
 
 
-def a_room(
-    sizes: Sequence[int],
-    left: Sequence[int],
-    needed: int | None = None,
-    only: dict[int, set[int]] | None = None,
-) -> Room:
-    """Of one resource; ``only`` has the nodes of members that may not use all."""
+def a_room(sizes: Sequence[int], left: Sequence[int]) -> Room:
+    """Of one resource; every member is needed, and may use every node."""
     is_open = np.ones((len(sizes), len(left)), np.bool_)
-    for member, nodes in (only or {}).items():
-        is_open[member] = [node in nodes for node in range(len(left))]
-    return Room(np.array([sizes]), np.array([left]), is_open, len(sizes) if needed is None else needed)
+    return Room(np.array([sizes]), np.array([left]), is_open, len(sizes))
 
 
 def first(members: Sequence[int], nodes: Sequence[int]) -> tuple[int, int]:
     return members[0], nodes[0]
 
 
-def ample() -> Share:
-    return Effort(1_000_000).share()
-
-
 def packed(room: Room, share: Share | None = None) -> dict[int, int] | None:
-    found = Packing(room).search(share or ample(), first)
+    found = Packing(room).search(share or Effort(1_000_000).share(), first)
     return None if found is None else dict(found)
-
-
-# --- what is found -------------------------------------------------------------------------------
-
-
-def test_the_larger_node_is_kept_for_those_who_need_it() -> None:
-    assert packed(a_room([3, 2, 2], [4, 3])) == {0: 1, 1: 0, 2: 0}
-
-
-def test_members_with_few_nodes_come_first() -> None:
-    assert packed(a_room([4, 4], [4, 4], only={1: {0}})) == {1: 0, 0: 1}
-
-
-def test_any_members_are_enough() -> None:
-    assert packed(a_room([4, 5, 3], [4, 4], needed=2, only={2: {0}})) == {2: 0, 0: 1}
-
-
-def test_no_more_than_needed_are_placed() -> None:
-    assert len(packed(a_room([1, 1, 1], [4], needed=2)) or ()) == 2
-
-
-def test_without_anything_to_count_every_node_will_do() -> None:
-    nothing = Room(np.zeros((0, 2), np.int64), np.zeros((0, 1), np.int64), np.ones((2, 1), np.bool_), 2)
-    assert packed(nothing) == {0: 0, 1: 0}
-
-
-# --- what is refuted -----------------------------------------------------------------------------
-
-
-def is_refuted(room: Room) -> bool:
-    return Packing(room).is_refuted
-
-
-def test_a_class_without_enough_nodes() -> None:
-    assert is_refuted(a_room([3, 3, 1], [5, 3, 2], only={0: {0, 2}, 1: {0, 2}}))
-    assert not is_refuted(a_room([3, 3, 1], [5, 3, 2], needed=2, only={0: {0, 2}, 1: {0, 2}}))
-
-
-def test_all_together_need_more_than_there_is() -> None:
-    assert is_refuted(a_room([2, 1, 1, 1], [2, 2]))
-    assert not is_refuted(a_room([2, 1, 1], [2, 2]))
-
-
-def test_those_in_one_part_of_the_cluster_need_more_than_there_is() -> None:
-    only = {0: {0}, 1: {0, 1}, 2: {0, 1}}
-    assert is_refuted(a_room([1, 3, 2], [3, 2, 9], only=only))
-
-
-def test_what_is_left_beyond_common_units_is_of_no_use() -> None:
-    assert is_refuted(a_room([20, 20, 10], [39, 19]))
 
 
 def test_a_proof_for_one_node_is_a_proof_for_all_that_are_equal() -> None:
@@ -100,9 +39,6 @@ def test_a_search_that_ends_early_says_so() -> None:
     effort = Effort(4)
     assert packed(a_room([3, 2, 2], [4, 3]), effort.share()) is None
     assert effort.fell_short
-
-
-# --- whatever the room ---------------------------------------------------------------------------
 
 
 def fits(room: Room) -> bool:

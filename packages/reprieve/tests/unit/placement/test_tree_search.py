@@ -16,7 +16,7 @@ from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement import tree_search
 from reprieve.placement.demand import Branch, Demand
-from reprieve.placement.place import Placement, Unplaceable
+from reprieve.placement.place import Unplaceable
 from reprieve.placement.tree_search import place_tree
 
 
@@ -61,34 +61,22 @@ def leaves(count: int, needed: int = 1) -> tuple[Branch, ...]:
 # --- no loop outlives the effort -----------------------------------------------------------------
 
 
-def test_members_of_many_shapes_that_are_all_needed_are_drawn_once() -> None:
-    pods = [member(f"p{i}", cpu=f"{1000 + i}m") for i in range(30)]
-    demand, view = a_tree(Branch(1, children=(Branch(30, tuple(range(30))),)), node("n1"), *pods)
-    with at_most(2_000):
-        assert isinstance(place_tree(demand, view), Unplaceable)
-    assert not demand.effort.fell_short
+ONES, SHAPES = [member(f"p{i}") for i in range(30)], [member(f"p{i}", cpu=f"{1000 + i}m") for i in range(30)]
+FOLLOWERS = [member(f"p{i}", cpu=f"{100 + i}m", **near("x")) for i in range(30)]
+HALF = Branch(15, tuple(range(30)))
 
 
-def test_no_more_children_are_combined_than_the_effort_allows() -> None:
-    pods = [member(f"p{i}") for i in range(30)]
-    demand, view = a_tree(Branch(15, children=leaves(30)), node("n1", "14"), *pods)
-    with at_most(20_000):
-        assert isinstance(place_tree(demand, view), Unplaceable)
-    assert demand.effort.fell_short
-
-
-def test_no_more_members_are_drawn_than_the_effort_allows() -> None:
-    pods = [member(f"p{i}", cpu=f"{1000 + i}m") for i in range(30)]
-    demand, view = a_tree(Branch(1, children=(Branch(15, tuple(range(30))),)), node("n1", "14"), *pods)
-    with at_most(20_000):
-        assert isinstance(place_tree(demand, view), Unplaceable)
-    assert demand.effort.fell_short
-
-
-def test_draws_that_a_later_group_never_completes_take_effort_too() -> None:
-    pods = [member(f"p{i}", cpu=f"{100 + i}m", **near("x")) for i in range(30)]
-    tree = Branch(2, children=(Branch(15, tuple(range(30))), Branch(1)))
-    demand, view = a_tree(tree, node("n1", "1"), *pods)
+@pytest.mark.parametrize(
+    ("tree", "pods"),
+    [
+        (Branch(15, children=leaves(30)), ONES),
+        (Branch(1, children=(HALF,)), SHAPES),
+        (Branch(2, children=(HALF, Branch(1))), FOLLOWERS),
+    ],
+    ids=["children", "members", "draws that a later group never completes"],
+)
+def test_no_more_is_combined_than_the_effort_allows(tree: Branch, pods: list[Pod]) -> None:
+    demand, view = a_tree(tree, node("n1", "14" if pods is not FOLLOWERS else "1"), *pods)
     with at_most(20_000):
         assert isinstance(place_tree(demand, view), Unplaceable)
     assert demand.effort.fell_short
@@ -100,14 +88,6 @@ def test_draws_that_a_later_group_never_completes_take_effort_too() -> None:
 def test_many_children_that_do_not_fit_together() -> None:
     pods = [member(f"p{i}", cpu="10m") for i in range(200)]
     demand, view = a_tree(Branch(200, children=leaves(200)), node("n1", "1990m"), *pods, units=10_000)
-    with few_frames():
-        assert isinstance(place_tree(demand, view), Unplaceable)
-
-
-def test_a_leaf_of_many_shapes_that_does_not_fit() -> None:
-    pods = [member(f"p{i}", cpu=f"{1000 + i}m") for i in range(200)]
-    leaf = Branch(200, tuple(range(200)))
-    demand, view = a_tree(Branch(1, children=(leaf,)), node("n1"), *pods, units=10_000)
     with few_frames():
         assert isinstance(place_tree(demand, view), Unplaceable)
 
@@ -133,23 +113,6 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(tree_search._Search, "domains", noted)
     return names
-
-
-def test_the_fullest_domain_is_tried_first_and_of_equals_the_first_by_name(tried: list[str]) -> None:
-    nodes = [node("n4"), node("n3"), node("n2", "8"), node("n1", "8"), node("n5", "2")]
-    pods = [member(f"p{i}", "2") for i in range(4)]
-    demand, view = a_tree(on_hosts(4, needed=4), *nodes, *pods)
-    found = place_tree(demand, view)
-    assert isinstance(found, Placement)
-    assert [view.nodes.names[row] for row in found.nodes] == ["n5", "n3", "n3", "n4"]
-    assert tried[:4] == ["n5", "n5", "n3", "n3"]
-
-
-def test_no_mask_is_made_of_a_domain_that_is_not_tried(tried: list[str]) -> None:
-    nodes, pods = [node(f"n{i}") for i in range(100)], [member(f"p{i}") for i in range(4)]
-    demand, view = a_tree(on_hosts(4, needed=4), *nodes, *pods)
-    assert isinstance(place_tree(demand, view), Placement)
-    assert len(tried) == 4
 
 
 def test_tries_of_domains_have_a_limit(tried: list[str]) -> None:

@@ -1,10 +1,8 @@
 """Which preemptor could preempt a pod, and when."""
 
-from dataclasses import replace
 from typing import Any
 
 from reprieve.model.snapshot import Snapshot, build
-from reprieve.preemption.eligibility import TIMELESS
 from reprieve.preemption.exposure import Exposure, LeastPreemptor, exposure
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.searches import REPRIEVE
@@ -38,26 +36,10 @@ def of_class(name: str, **more: Any) -> PodLine:
     return PodLine(on="n1", class_name=name, **more)
 
 
-def test_nothing_protects_a_pod_of_a_plain_class() -> None:
-    one = exposures(a_view({"p": of_class("low")}))["p"]
-    assert (one.unit, one.priority, one.protections) == ("Pod/default/p", 8, ())
-    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
-
-
 def test_until_its_time_is_over_only_the_minimum_will_do() -> None:
     one = exposures(a_view({"p": of_class("low-10min", scheduled=2)}))["p"]
     assert protections(one) == [(100, moment(12), ("low-10min",))]
     assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(12), 9))
-
-
-def test_one_whose_time_is_over() -> None:
-    one = exposures(a_view({"p": of_class("low-10min", scheduled=-5)}))["p"]
-    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)
-
-
-def test_a_pod_that_is_protected_forever_is_exposed_to_the_minimum() -> None:
-    one = exposures(a_view({"p": of_class("low-forever")}))["p"]
-    assert one.least_preemptors(NOW) == (LeastPreemptor(NOW, 50),)
 
 
 def test_no_pod_can_take_the_highest() -> None:
@@ -79,18 +61,3 @@ def test_a_group_is_protected_by_all_that_go_along() -> None:
         (50, float("inf"), ("low-forever",)),
     ]
     assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
-
-
-def test_the_class_of_a_group_is_named() -> None:
-    groups = {"g": GroupLine(class_name="low-10min", disruption="all", scheduled=3)}
-    one = exposures(a_view({"p": PodLine(on="n1", group="g", scheduled=4)}, groups))["p"]
-    assert protections(one) == [(100, moment(13), ("low-10min",))]
-
-
-def test_pods_that_wait_are_not_exposed() -> None:
-    assert "p" not in exposures(a_view({"p": PodLine(class_name="low")}))
-
-
-def test_where_tolerations_do_not_count_nothing_protects() -> None:
-    found = exposures(a_view({"p": of_class("low-forever")}), replace(REPRIEVE, rules=TIMELESS))
-    assert found["p"].least_preemptors(NOW) == (LeastPreemptor(NOW, 9),)

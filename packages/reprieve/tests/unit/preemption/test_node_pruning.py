@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from msgspec.structs import replace as replace_line
 
 from reprieve.placement.demand import Ask
 from reprieve.placement.place import survey
-from reprieve.preemption.criteria import CRITERIA, DISTURBANCE, decided_by
+from reprieve.preemption.criteria import CRITERIA
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Policy, Question, Shortcuts
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.units import pods_and_groups
 from tests.reference.searching import best_plan
 from tests.scenarios.making import demand_of, snapshot_of
 from tests.scenarios.reading import BudgetLine, DemandLine, Expected, PodLine, Scenario
@@ -66,18 +64,6 @@ def test_the_number_of_nodes_does_not_change_which_plan_wins(nodes: int) -> None
     assert (by_pods.domain, len(by_pods.victims)) == (f"n{nodes - 1:02}", 1)
 
 
-@pytest.mark.parametrize("nodes", [20, 21, 45])
-def test_reasons_follow_the_order(nodes: int) -> None:
-    for order, code in ((DISTURBANCE, "LowestHighestPriority"), (PODS_FIRST, "FewestPods")):
-        asked_for = replace(question(nodes, replace(REPRIEVE, disturbance=order)), most=nodes)
-        plans = candidates(asked_for, now=0)
-        assert isinstance(plans, list)
-        dear = next(plan for plan in plans if plan.domain == f"n{nodes - 1:02}")
-        cheap = next(plan for plan in plans if plan.domain == "n00")
-        winner, loser = (cheap, dear) if order is DISTURBANCE else (dear, cheap)
-        assert decided_by(winner.cost, loser.cost).code == code
-
-
 @pytest.mark.parametrize("shortcuts", [Shortcuts(), Shortcuts(nodes=1)])
 def test_a_plan_within_budgets_is_found_behind_cheaper_ones_that_break_one(shortcuts: Shortcuts) -> None:
     """Where budgets must hold and rank last, the plans that break one are no reason to stop."""
@@ -88,14 +74,6 @@ def test_a_plan_within_budgets_is_found_behind_cheaper_ones_that_break_one(short
     budgets = {"db": BudgetLine(selects={"app": "db"}, allowed=1)}
     policy = replace(REPRIEVE, disturbance=BUDGETS_LAST, breaks_no_budget=True)
     assert best(replace(asked(nodes, pods, budgets, policy), shortcuts=shortcuts)).domain == "n4"
-
-
-def test_without_a_bound_no_node_is_pruned() -> None:
-    pods = replace(CRITERIA["Pods"], of_victims=lambda victims: 0)
-    unbounded = (pods, CRITERIA["HighestPriority"])
-    plans = candidates(replace(question(30, replace(REPRIEVE, disturbance=unbounded)), most=1), now=0)
-    assert isinstance(plans, list)
-    assert len(plans) == 30
 
 
 def test_a_bound_after_a_criterion_without_one_prunes_nothing() -> None:
@@ -118,12 +96,3 @@ def test_pods_that_a_preemptor_avoids_are_victims_though_there_is_room_beside_th
         assert isinstance(plans, list)
         victims = [[unit.name for unit in plan.victims] for plan in plans]
         assert victims == [[f"Pod/default/db-{i}"] for i in range(4)]
-
-
-def test_static_pods_are_part_of_no_unit() -> None:
-    mirror = {"kubernetes.io/config.mirror": "x"}
-    pods = {"static": PodLine(on="n0", cpu=1, annotations=mirror), "other": PodLine(on="n1", cpu=1)}
-    view = asked({"n0": "cpu 4", "n1": "cpu 4"}, pods, {}, REPRIEVE).view
-    units = pods_and_groups(view)
-    assert not len(units.touching(view.nodes.rank == view.nodes.rank[view.nodes.rows["n0"]]))
-    assert units.touching(np.ones(2, np.bool_)).tolist() == [view.pods.rows["default", "other"]]

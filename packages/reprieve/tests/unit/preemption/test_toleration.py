@@ -14,10 +14,8 @@ from reprieve.preemption.toleration import (
     MINIMUM_PRIORITY,
     NOT_AT_ALL,
     SECONDS,
-    PreemptionToleration,
     faults_of,
     tolerated_ends,
-    toleration_of,
 )
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,11 +57,6 @@ def test_a_pod_that_has_the_minimum_need_not_wait(priority: int, end: float) -> 
     assert until(priority, a_pod(scheduled()), minimum="10000", seconds="-1") == end
 
 
-@pytest.mark.parametrize("conditions", [(), (scheduled("False"),), (scheduled("Unknown"),)])
-def test_time_does_not_run_before_the_pod_is_scheduled(conditions: tuple[Condition, ...]) -> None:
-    assert until(9000, a_pod(*conditions), minimum="10000", seconds="600") == FOREVER
-
-
 @pytest.mark.parametrize(
     "conditions", [(), (scheduled(),), (scheduled(at=datetime(2999, 1, 1, tzinfo=UTC)),)]
 )
@@ -76,34 +69,12 @@ def test_a_condition_that_forgot_when_it_turned_did_so_long_ago() -> None:
     assert until(9000, a_pod(scheduled(at=None)), minimum="10000", seconds="-1") == FOREVER
 
 
-def test_the_first_of_two_conditions_of_a_kind_counts() -> None:
-    pod = a_pod(scheduled("False"), scheduled())
-    assert until(9000, pod, minimum="10000", seconds="600") == FOREVER
-
-
-@pytest.mark.parametrize("name", ["", "gone"])
-def test_without_a_class_there_is_no_toleration(name: str) -> None:
-    assert until(9000, a_pod(scheduled(), name=name), minimum="10000", seconds="-1") == NOT_AT_ALL
-
-
 @pytest.mark.parametrize("seconds", ["9223372036854775807", "300000000000"])
 def test_an_end_that_no_timestamp_can_tell_is_none(seconds: str) -> None:
     assert until(9000, a_pod(scheduled()), minimum="10000", seconds=seconds) == FOREVER
 
 
-def test_the_last_moment_that_can_be_told() -> None:
-    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-    seconds = int(last - BEGIN.timestamp())
-    assert until(9000, a_pod(scheduled()), minimum="10000", seconds=str(seconds)) == last
-    assert until(9000, a_pod(scheduled()), minimum="10000", seconds=str(seconds + 1)) == FOREVER
-
-
 # --- annotations ---------------------------------------------------------------------------------
-
-
-def test_defaults() -> None:
-    assert toleration_of(a_class()) == PreemptionToleration(8001, 0)
-    assert toleration_of(a_class(value=2**31 - 1)) == PreemptionToleration(2**31, 0)
 
 
 @pytest.mark.parametrize("text", ["0", "-0", "+0", "7", "+7", "-7", "007", "0" * 5000 + "7"])
@@ -149,12 +120,6 @@ def test_one_bad_annotation_makes_both_void(minimum: str, seconds: str) -> None:
 
 
 # --- what is wrong with them ---------------------------------------------------------------------
-
-
-def test_good_annotations_have_no_faults() -> None:
-    assert faults_of(a_class()) == ()
-    assert faults_of(a_class("8001", "0")) == ()
-    assert faults_of(a_class("10000", "-1")) == ()
 
 
 def test_a_fault_names_the_annotation_and_the_value() -> None:

@@ -9,7 +9,7 @@ from tests.unit.scheduler.making import a_node, a_pod
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import build
 from reprieve.placement.place import Unplaceable, place
-from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, PREEMPTS, Cascades
+from reprieve.preemption.least_disturbance.cascade import FITS, NOWHERE_TO_GO, Cascades
 from reprieve.preemption.policy import Question
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.preemption.units import pods_and_groups
@@ -40,42 +40,12 @@ def test_free_room_elsewhere() -> None:
     )
 
 
-def test_room_of_pods_with_a_lower_priority() -> None:
-    world: World = [a_node("n1"), a_node("n2"), a_pod("low", cpu="4", on="n2")]
-    assert class_of("p", *world, a_pod("p", cpu="4", on="n1", priority=1)) == PREEMPTS
-    assert class_of("p", *world, a_pod("p", cpu="4", on="n1")) == NOWHERE_TO_GO
-
-
-def test_a_group_needs_room_for_all_of_its_pods() -> None:
-    members = [a_member(f"t{i}", "train", cpu="2", on="n1") for i in range(2)]
-    world: World = [a_node("n1"), a_node("n2"), a_group("train", 0, 2, disruptedWhole=True), *members]
-    assert class_of("t0", *world, a_pod("q", cpu="1", on="n2")) == NOWHERE_TO_GO
-
-
 def test_a_selector_that_only_its_own_node_satisfies() -> None:
     pinned = a_pod("p", cpu="1", on="n1", nodeSelector={"disk": "ssd"})
     full = a_pod("q", cpu="3", on="n1")
     assert class_of("p", a_node("n1", labels={"disk": "ssd"}), a_node("n2", cpu="2"), pinned, full) == (
         NOWHERE_TO_GO
     )
-
-
-def test_of_two_equal_victims_the_one_goes_that_fits_elsewhere() -> None:
-    """There is room for 2 cpu on n3, and nowhere for a pod that needs ssd."""
-    world: World = [
-        a_node("n1", labels={"disk": "ssd"}),
-        a_node("n2"),
-        a_node("n3", cpu="2"),
-        a_pod("a-pinned", cpu="2", on="n1", nodeSelector={"disk": "ssd"}),
-        a_pod("b-free", cpu="2", on="n2"),
-        a_group("g", 9, 1),
-        a_member("g-0", cpu="4", priority=9),
-    ]
-    least = replace(REPRIEVE, search=LEAST_DISTURBANCE)
-    decision = only_decision(*world, policy=least)
-    assert decision.victims == ("Pod/default/b-free",)
-    assert decision.preemption is not None and decision.preemption.quality is not None
-    assert dict(decision.preemption.quality.cost)["Cascade"] == 0
 
 
 def going_on(*things: KubernetesObject) -> VictimsOnward:
