@@ -2,7 +2,7 @@
 
 A live cluster is read with the caller's credentials, with lists as the commands read it: what the caller may
 not list is left out, and noted. It is read again every few seconds, and never for more than a small part of
-the time. What is wrong with a recording is a sentence. It must not know HTTP.
+the time. What is wrong with a recording is a sentence.
 """
 
 import asyncio

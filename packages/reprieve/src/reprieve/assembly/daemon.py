@@ -1,6 +1,6 @@
 """How does one replica schedule a real cluster? It connects, waits until it leads, and then schedules.
 
-It must not know the mini cluster. Whatever keeps it from scheduling is a sentence for the operator.
+Whatever keeps it from scheduling is a sentence for the operator.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Where do recent decisions come from? From a journal on disk, or from a running scheduler over HTTPS.
 
-What is wrong with a source is a sentence. What the decisions say is not known here.
+What is wrong with a source is a sentence.
 """
 
 import os

@@ -1,7 +1,7 @@
 """What does a scheduler with an eviction limit learn of evictions before its start?
 
 The events of victims say it, as long as the API server keeps them; a scheduler that may not list events
-counts from its start, and says so. It must not know a side of the cluster.
+counts from its start, and says so.
 """
 
 from collections.abc import AsyncIterator, Callable

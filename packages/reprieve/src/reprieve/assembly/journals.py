@@ -125,5 +125,5 @@ def observed_scheduler(
 
 
 def _elapsed() -> float:
-    """As the loop measures durations."""
+    """Read the clock on which the loop measures durations."""
     return asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
 """How is the page served to a browser on this machine? On a loopback port of its own, behind a token.
 
 The token is in the fragment of the address that is printed, which no browser sends to a server. Requests that
-name another host, or come from a page of another site, are rejected. Whose cluster it is is not known here.
+name another host, or come from a page of another site, are rejected.
 """
 
 import secrets

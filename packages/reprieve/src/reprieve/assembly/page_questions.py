@@ -1,6 +1,6 @@
 """How does the page answer why, exposure and what-if? As the commands of these names do.
 
-Which cluster is asked about, and as of when, is a function of the caller's. It must not know HTTP.
+Which cluster is asked about, and as of when, is a function of the caller's.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """What do programs import from `reprieve`? A cluster that was read, and what a change would do to it.
 
-The stable interface: `docs/reference/python.md` describes it. It must not know flags or terminals.
+The stable interface: `docs/reference/python.md` describes it.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """What do a configuration and its feature gates mean for the scheduler and for placement?
 
-The one place that knows both the keys of a configuration and what they mean. It must not know any cluster.
+The one place that knows both the keys of a configuration and what they mean.
 """
 
 from collections.abc import Callable, Iterable

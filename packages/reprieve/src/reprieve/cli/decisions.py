@@ -1,7 +1,4 @@
-"""`reprieve decisions`: what was decided lately, for which pods, at the cost of which others?
-
-Where decisions come from, and how they are shown, is not known here.
-"""
+"""`reprieve decisions`: what was decided lately, for which pods, at the cost of which others?"""
 
 import json
 import time

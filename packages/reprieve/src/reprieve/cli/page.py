@@ -1,7 +1,4 @@
-"""`reprieve page`: the page in a browser, of a journal, of a snapshot, or of a live cluster.
-
-How it is made and served is not known here.
-"""
+"""`reprieve page`: the page in a browser, of a journal, of a snapshot, or of a live cluster."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""`reprieve replay`: replays a journal. Are the decisions the same, and do plans end the same way?
-
-How a journal is replayed is in ``runtime.journal_replay``.
-"""
+"""`reprieve replay`: replays a journal. Are the decisions the same, and do plans end the same way?"""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""`reprieve scheduler`: the scheduler of a real cluster, with kube-scheduler's flags.
-
-How scheduling works is not known here.
-"""
+"""`reprieve scheduler`: the scheduler of a real cluster, with kube-scheduler's flags."""
 
 import asyncio
 import logging

@@ -2,7 +2,7 @@
 
 Flags that have no effect here are accepted, so that kube-scheduler's command lines work unchanged, with a
 warning unless the value asks for what Reprieve does anyway. A few are rejected: ignoring them would break
-what their user relies on. What is served and scheduled is not known here.
+what their user relies on.
 """
 
 import ssl

@@ -1,7 +1,4 @@
-"""`reprieve whatif`: what would happen if this were submitted, before it is.
-
-Reads flags and files, and prints. What the answer is, and how it reads, is not known here.
-"""
+"""`reprieve whatif`: what would happen if this were submitted, before it is."""
 
 import re
 import time

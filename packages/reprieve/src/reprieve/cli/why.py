@@ -1,7 +1,4 @@
-"""`reprieve why`: which preemptor, why this victim, what was spared; or why it still waits.
-
-Reads flags, and prints. What the answer is, and how it reads, is not known here.
-"""
+"""`reprieve why`: which preemptor, why this victim, what was spared; or why it still waits."""
 
 import re
 import time

@@ -1,7 +1,7 @@
 """One profile of a `KubeSchedulerConfiguration`: which plugins it enables, their weights and their arguments.
 
 Names and extension points are kube-scheduler's. Reprieve has no plugins: a name stands for a part of it, and
-`assembly` knows for which. Other profiles, and what applies to all of them, are not known here.
+`assembly` knows for which.
 """
 
 from collections.abc import Iterator, Mapping

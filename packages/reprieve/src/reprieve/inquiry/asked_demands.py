@@ -1,6 +1,6 @@
 """Which demands does a question name, and what does the scheduler see of the cluster with them?
 
-A demand is an object that was asked about, with its pods. This module must not know what is decided.
+A demand is an object that was asked about, with its pods.
 """
 
 from collections import Counter

@@ -6,10 +6,10 @@ decisions come from is not known here.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import msgspec
 
+from reprieve.cluster.api import timestamps
 from reprieve.inquiry.object_names import is_named
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
@@ -174,7 +174,7 @@ def _disturbance(quality: PlanQuality) -> str:
 def _row(kept: KeptDecision) -> list[str]:
     decision = kept.decision
     return [
-        _second(decision.at),
+        timestamps.stamp(decision.at),
         decision.id,
         shown(decision.demand),
         outcome_text(kept),
@@ -203,7 +203,3 @@ def _victims(decision: Decision) -> str:
     ]
     more = room.pods - len(named)
     return ", ".join(named) + (f" and {more} more" if more > 0 and named else "")
-
-
-def _second(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

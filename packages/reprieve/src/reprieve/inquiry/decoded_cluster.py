@@ -1,7 +1,7 @@
 """A cluster as records of the model, with the JSON of each object at hand for what needs more than those.
 
 Objects that no API server has admitted, as in files written by hand, are completed as one would: defaults,
-priorities, UIDs. What cannot be read is left out and noted. This module must not know any question.
+priorities, UIDs. What cannot be read is left out and noted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ import msgspec
 from reprieve.cluster.admission.defaults import default
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.admission.priority_classes import Class, read_class, resolve_spec
-from reprieve.cluster.api.codec import HEADER, READERS, Decoded, Unreadable, decode_value
+from reprieve.cluster.api.codec import CLUSTER_SCOPED, HEADER, READERS, Decoded, Unreadable, decode_value
 from reprieve.cluster.api.values import made, part, text_in
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.model.formatting import counted, listed
@@ -24,7 +24,6 @@ from reprieve.model.objects import CompositePodGroup, KubernetesObject, ObjectMe
 Name = tuple[str, str, str]  # kind, namespace, name
 
 _SHOWN = 3  # problems that a note quotes; the others are counted
-_CLUSTER_SCOPED = ("Namespace", "Node", "PriorityClass", "StorageClass", "PersistentVolume")
 
 
 @dataclass(slots=True, eq=False)
@@ -130,7 +129,7 @@ def _header_name(thing: ApiObject) -> Name:
 
 
 def _namespace(kind: str, given: str) -> str:
-    return "" if kind in _CLUSTER_SCOPED else given or "default"
+    return "" if kind in CLUSTER_SCOPED else given or "default"
 
 
 # --- objects that no server has admitted ---------------------------------------------------------

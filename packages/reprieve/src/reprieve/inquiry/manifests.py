@@ -2,7 +2,7 @@
 
 Manifests pass admission against the objects of the cluster: defaults, priority classes, limit ranges, quotas.
 Templates are expanded into pods. Whatever is refused is a problem: a sentence that names the file, the
-document and the field. This module must not know how pods are scheduled.
+document and the field.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

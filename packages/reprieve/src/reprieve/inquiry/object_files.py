@@ -1,7 +1,7 @@
 """Which objects are in a file of YAML, JSON, JSON lines, a kubectl list, a snapshot, or their gzip?
 
 Content never raises: what makes a file unusable is a problem. JSON is split into objects without parsing
-them. This module must not know where bytes come from, nor what objects mean.
+them.
 """
 
 import sys

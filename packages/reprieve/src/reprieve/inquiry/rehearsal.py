@@ -2,7 +2,7 @@
 
 The scheduler of production observes and decides; here its effects are answered at once, as a cluster would.
 Victims terminate, and are gone when their grace periods end: time passes until then, and the scheduler does
-what it would do meanwhile. Nothing is read or written, and this module must not know what is asked.
+what it would do meanwhile. Nothing is read or written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,13 +5,13 @@ module must not know how room is made.
 """
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import msgspec
 
 from reprieve.cluster.admission.admission import AdmissionRefusal, AdmissionRequest, Operation, admit
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.api.codec import Decoded
+from reprieve.cluster.api.timestamps import stamp
 from reprieve.cluster.api.values import amount_of, items, part, text_in
 from reprieve.inquiry.decoded_cluster import DecodedCluster, decoded_bodies
 from reprieve.inquiry.object_names import ObjectName, absent_text
@@ -105,8 +105,7 @@ def _waiting(body: Json, old: Json, now: float) -> Json:
         {**known.get(text_in(c, "name"), {}), **_granted(c, known)}
         for c in items(part(old, "spec"), "containers")
     ]
-    since = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    pending = {"type": PENDING, "status": "True", "reason": DEFERRED, "lastTransitionTime": since}
+    pending = {"type": PENDING, "status": "True", "reason": DEFERRED, "lastTransitionTime": stamp(now)}
     others = [c for c in items(status, "conditions") if c.get("type") != PENDING]
     changed = {**status, "containerStatuses": granted, "conditions": [*others, pending]}
     return {**body, "status": changed}

@@ -156,10 +156,6 @@ def _miss_text(miss: Miss) -> str:
 
 _MOST_ROWS = 20  # of a table
 _UNITS_NAMED = 3  # of a plan that lost
-_NODES_NAMED = 4  # in a cell
-
-
-# --- layout --------------------------------------------------------------------------------------
 
 
 def answer_lines(answers: Sequence[WhatIfAnswer], alternatives: int) -> list[TextLine]:

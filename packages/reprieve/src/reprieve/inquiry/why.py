@@ -167,9 +167,6 @@ _TITLES = {
 }
 
 
-# --- for people ----------------------------------------------------------------------------------
-
-
 def why_lines(report: WhyReport) -> list[TextLine]:
     """The statements, each with its source in brackets; then what can be done."""
     if report.state is WhyState.DECIDED and report.decision is not None:

@@ -342,7 +342,7 @@ def _why_gone(target: Target, evidence: Evidence, asking: Asking) -> WhyReport |
 
 
 def _why_tree_gone(group: Target, evidence: Evidence, asking: Asking) -> WhyReport | None:
-    """That it was preempted with a group around it."""
+    """Explain that the group was preempted with a group around it."""
     groups = groups_table(one.object for one in evidence.cluster.seen)
     key = (group.namespace, group.name) if group.kind == "PodGroup" else None
     for _, around in groups.chain(key):
@@ -357,7 +357,7 @@ def _why_tree_gone(group: Target, evidence: Evidence, asking: Asking) -> WhyRepo
 
 
 def _earlier(target: Target, evidence: Evidence) -> tuple[Statement, ...]:
-    """That a pod of the same name was preempted before, and which decision explains it."""
+    """Say that a pod of the same name was preempted before, and which decision explains it."""
     by_name = Target(target.kind, target.namespace, target.name, "")
     for kept, _ in evidence.evictions_of(by_name):
         text = (

@@ -1,6 +1,6 @@
 """What is in the cluster if these nodes and pods were other than they are?
 
-Functions from one set of records to another. This module must not know what is asked about the result.
+Functions from one set of records to another.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """What does the page show of one node, group or pod? A row each, made from the object alone.
 
-Functions of one object. Which objects there are, and how rows are sent, is not known here.
+Functions of one object.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """What a server of the page needs: frames of a picture, answers to questions, and which reader may see what.
 
-Protocols and records; where they come from is not known here.
+Protocols and records.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Mapping

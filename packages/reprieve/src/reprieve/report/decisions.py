@@ -235,7 +235,7 @@ def _competition(room: Preemption) -> Iterator[TextLine]:
 
 
 def choice_sentences(where: str, room: Preemption) -> Iterator[str]:
-    """Among how many the plan for this place was chosen. What is proved of it stands with its disturbance."""
+    """Say among how many the plan was chosen. What is proved of it stands with its disturbance."""
     if room.plans > 1:
         yield f"{where} is {room.compared_text}."
     elif room.exhaustive or room.quality is None or not proof_text(room.quality):

@@ -14,13 +14,12 @@ from typing import BinaryIO
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.json import Json
-from reprieve.model.moment import Due, Moment
+from reprieve.model.moment import Moment
 from reprieve.runtime import journal_lines as lines
 from reprieve.runtime.journal_lines import Asked, Began, Entry, Recorded, UnreadableLineError
-from reprieve.runtime.observers import Machine
+from reprieve.runtime.observers import Machine, Wrapped
 from reprieve.scheduler.plans.plan_records import PlanRecord
 from reprieve.scheduler.reporting.decision import Decided
-from reprieve.scheduler.set_aside import SchedulerFailure
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
@@ -116,11 +115,11 @@ class Journal:
             oldest.unlink(missing_ok=True)
 
 
-class Journaled:
+class Journaled(Wrapped):
     """A scheduler whose steps are all written to a journal."""
 
     def __init__(self, machine: Machine, journal: Journal) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._journal = journal
 
     def observe(self, events: Iterable[Event], now: Moment) -> list[Effect]:
@@ -135,18 +134,6 @@ class Journaled:
         self._journal.write_decision(decided, now)
         self._journal.write_records(self._machine.records(), now)
         return decided
-
-    def records(self) -> tuple[PlanRecord, ...]:
-        return self._machine.records()
-
-    def failures(self) -> tuple[SchedulerFailure, ...]:
-        return self._machine.failures()
-
-    def next_time(self) -> Due:
-        return self._machine.next_time()
-
-    def improving(self) -> frozenset[str]:
-        return self._machine.improving()
 
 
 def _files(directory: Path) -> list[Path]:

@@ -1,7 +1,4 @@
-"""The lines of a journal: a JSON object for each thing that went into a scheduler or came out of it.
-
-Knows the form of a line, and nothing of files or of what is done with it.
-"""
+"""The lines of a journal: a JSON object for each thing that went into a scheduler or came out of it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

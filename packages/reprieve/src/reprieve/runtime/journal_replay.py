@@ -1,7 +1,7 @@
 """Replays the runs of a journal, and compares the decisions and plan records with those that were written.
 
 A run begins with a scheduler without state, so it can be replayed for as long as the journal has its
-beginning. How a journal is written and read is in ``journal``; which scheduler a run had is not known here.
+beginning.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """Shows observers all that goes into a scheduler and comes out of it, in order.
 
-Observers learn from it and change nothing. What they do with it is not known here.
+Observers learn from it and change nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -46,12 +46,31 @@ class SchedulerObserver(Protocol):
         """This happened to plans in the step that was shown just before. Not called if nothing did."""
 
 
-class ObservedScheduler:
+class Wrapped:
+    """A machine that is asked through another one, which hears what goes in and comes out."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def records(self) -> tuple[PlanRecord, ...]:
+        return self._machine.records()
+
+    def failures(self) -> tuple[SchedulerFailure, ...]:
+        return self._machine.failures()
+
+    def next_time(self) -> Due:
+        return self._machine.next_time()
+
+    def improving(self) -> frozenset[str]:
+        return self._machine.improving()
+
+
+class ObservedScheduler(Wrapped):
     def __init__(
         self, machine: Machine, elapsed: Callable[[], float], observers: Sequence[SchedulerObserver]
     ) -> None:
         """``elapsed``: the clock for durations."""
-        self._machine = machine
+        super().__init__(machine)
         self._elapsed = elapsed
         self._observers = observers
 
@@ -82,15 +101,3 @@ class ObservedScheduler:
             show()
         except Exception as error:
             log_mishap(f"observer {type(observer).__name__}", error)
-
-    def records(self) -> tuple[PlanRecord, ...]:
-        return self._machine.records()
-
-    def failures(self) -> tuple[SchedulerFailure, ...]:
-        return self._machine.failures()
-
-    def next_time(self) -> Due:
-        return self._machine.next_time()
-
-    def improving(self) -> frozenset[str]:
-        return self._machine.improving()

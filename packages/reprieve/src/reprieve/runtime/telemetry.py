@@ -157,31 +157,31 @@ class Telemetry:
         for event in events:
             match event:
                 case Seen(Pod() as pod):
-                    self._saw(pod, now.elapsed)
+                    self._on_seen(pod, now.elapsed)
                 case Seen(PodGroup() | CompositePodGroup() as group) if group.spec.parent:
                     self._parents[type(group).__name__, key_of(group)] = group.spec.parent
                 case Gone(target):
-                    self._gone(target)
+                    self._on_gone(target)
                 case Done(effect) | Failed(effect) | Unknown(effect):
-                    self._ended(effect, event, now.elapsed)
+                    self._on_ended(effect, event, now.elapsed)
 
-    def _saw(self, pod: Pod, now: float) -> None:
+    def _on_seen(self, pod: Pod, now: float) -> None:
         meta, spec = pod.metadata, pod.spec
         target = Target("Pod", meta.namespace, meta.name, meta.uid)
         if spec.node_name:
-            self._bound(target, now, well=True)  # also if the answer to the bind was lost
-            self._waits_no_more(target)
+            self._on_bind_ended(target, now, well=True)  # also if the answer to the bind was lost
+            self._end_wait(target)
         elif target not in self._waiting and not spec.scheduling_gates:
             waiting = self._waiting[target] = _Waiting(now, spec.scheduler_name, group_key(pod))
             if waiting.group is not None:
                 self._profiles.setdefault(waiting.group, {})[target] = waiting.profile
 
-    def _gone(self, target: Target) -> None:
-        self._waits_no_more(target)
+    def _on_gone(self, target: Target) -> None:
+        self._end_wait(target)
         self._parents.pop((target.kind, (target.namespace, target.name)), None)
         self._binding.pop(target, None)
 
-    def _waits_no_more(self, target: Target) -> None:
+    def _end_wait(self, target: Target) -> None:
         self._attempts.pop(target, None)
         self._rejections.end(target.kind, target.namespace, target.name)
         waiting = self._waiting.pop(target, None)
@@ -190,9 +190,9 @@ class Telemetry:
             del others[target]
             if not others:
                 del self._profiles[waiting.group]
-                self._group_waits_no_more(waiting.group)
+                self._end_wait_of_group(waiting.group)
 
-    def _group_waits_no_more(self, group: GroupKey) -> None:
+    def _end_wait_of_group(self, group: GroupKey) -> None:
         """A tree of which no other group waits does not wait either."""
         self._rejections.end("PodGroup", *group)
         root = self._root(group)
@@ -209,12 +209,12 @@ class Telemetry:
             name = self._parents.get(("CompositePodGroup", found))
         return None
 
-    def _ended(self, effect: Effect, event: Done | Failed | Unknown, now: float) -> None:
+    def _on_ended(self, effect: Effect, event: Done | Failed | Unknown, now: float) -> None:
         self._metrics.effects(type(effect).__name__, type(event).__name__.lower()).inc()
         if isinstance(effect, Bind) and not isinstance(event, Unknown):
-            self._bound(effect.target, now, well=isinstance(event, Done))
+            self._on_bind_ended(effect.target, now, well=isinstance(event, Done))
 
-    def _bound(self, pod: Target, now: float, *, well: bool) -> None:
+    def _on_bind_ended(self, pod: Target, now: float, *, well: bool) -> None:
         binding = self._binding.pop(pod, None)
         if binding is None:
             return
@@ -233,7 +233,7 @@ class Telemetry:
             return
         decision = decided.decision
         if decision.outcome is Outcome.PREEMPTS:
-            self._price(decision)
+            self._count_price(decision)
         if decision.growth is None:
             self._rejections.on_decided(decision, self._profile(decision.demand))
         if decision.growth is not None:
@@ -248,19 +248,19 @@ class Telemetry:
         if decision.demand.kind == "Pod":
             self._metrics.algorithm_seconds.observe(seconds)
         else:
-            self._decided_group(decision, seconds)
+            self._count_group(decision, seconds)
         if decision.outcome is Outcome.PLACED:
-            self._placed(decision, now.elapsed, attempts)
+            self._on_placed(decision, now.elapsed, attempts)
         else:
-            self._unplaced(decision, seconds)
+            self._on_unplaced(decision, seconds)
 
-    def _decided_group(self, decision: Decision, seconds: float) -> None:
+    def _count_group(self, decision: Decision, seconds: float) -> None:
         labels = _GROUP_RESULTS[decision.outcome], self._profile(decision.demand)
         self._metrics.group_algorithm_seconds.observe(seconds)
         self._metrics.group_attempts(*labels).inc()
         self._metrics.group_attempt_seconds(*labels).observe(seconds)
 
-    def _placed(self, decision: Decision, now: float, attempts: int) -> None:
+    def _on_placed(self, decision: Decision, now: float, attempts: int) -> None:
         if decision.demand.kind != "Pod":
             del self._attempts[decision.demand]
         for pod, _ in decision.places:
@@ -268,7 +268,7 @@ class Telemetry:
             if waiting is not None:
                 self._binding[pod] = _Binding(waiting.since, now, attempts, waiting.profile)
 
-    def _unplaced(self, decision: Decision, seconds: float) -> None:
+    def _on_unplaced(self, decision: Decision, seconds: float) -> None:
         result = "error" if decision.outcome is Outcome.ERROR else "unschedulable"
         labels = result, self._profile(decision.demand)
         self._metrics.attempts(*labels).inc(decision.pods)
@@ -277,9 +277,9 @@ class Telemetry:
         because = decision.eviction.because.code if decision.eviction is not None else Why.OFF
         looked = because not in _NEVER_LOOKED and decision.outcome is not Outcome.ERROR
         if decision.outcome is Outcome.PREEMPTS or looked:
-            self._looked_for_victims(decision, seconds)
+            self._count_search(decision, seconds)
 
-    def _looked_for_victims(self, decision: Decision, seconds: float) -> None:
+    def _count_search(self, decision: Decision, seconds: float) -> None:
         result = "Success" if decision.outcome is Outcome.PREEMPTS else "Unschedulable"
         self._metrics.evaluation_seconds(_kind_label(decision), result).observe(seconds)
         if decision.demand.kind == "Pod":
@@ -297,7 +297,7 @@ class Telemetry:
         waiting = self._waiting.get(demand)
         return waiting.profile if waiting is not None else ""
 
-    def _price(self, decision: Decision) -> None:
+    def _count_price(self, decision: Decision) -> None:
         metrics, room = self._metrics, decision.preemption or Preemption()
         preemptor = "resize" if decision.growth is not None else _kind_label(decision)
         metrics.spared.inc(room.units_spared)
@@ -313,9 +313,9 @@ class Telemetry:
         if room.broken:
             metrics.budget_violations(preemptor).inc(room.broken)
         if room.quality is not None:
-            self._disturbs(room.quality)
+            self._count_disturbance(room.quality)
 
-    def _disturbs(self, quality: PlanQuality) -> None:
+    def _count_disturbance(self, quality: PlanQuality) -> None:
         metrics = self._metrics
         metrics.disturbance_plans(str(quality.proved).lower()).inc()
         metrics.planning_effort.observe(quality.effort)
@@ -336,11 +336,11 @@ class Telemetry:
                     metrics.begun(PREEMPTORS[preemptor]).inc()
                     metrics.open.inc()
                 case StageReached(stage=Stage.DRAINING) if record.victims:
-                    self._executed(record, "success")
+                    self._count_execution(record, "success")
                 case StageReached():
                     pass
                 case PlanEnded():
-                    self._plan_ended(record)
+                    self._on_plan_ended(record)
                 case VictimsJudged(wasted=wasted):
                     metrics.wasted.inc(len(wasted))
                 case GrowthEnded(end=end, seconds=seconds):
@@ -348,7 +348,7 @@ class Telemetry:
                     if end is GrowthEnd.GRANTED:
                         metrics.resize_seconds.observe(seconds)
 
-    def _plan_ended(self, plan: PlanEnded) -> None:
+    def _on_plan_ended(self, plan: PlanEnded) -> None:
         metrics, preemptor = self._metrics, PREEMPTORS[plan.preemptor]
         metrics.open.dec()
         if plan.reason is EndReason.ROOM_USED:
@@ -357,9 +357,9 @@ class Telemetry:
             return
         metrics.abandoned(preemptor, ABANDONED[plan.reason]).inc()
         if plan.victims and ABANDONED[plan.reason] == FAILED:
-            self._executed(plan, "error")
+            self._count_execution(plan, "error")
 
-    def _executed(self, plan: StageReached | PlanEnded, result: str) -> None:
+    def _count_execution(self, plan: StageReached | PlanEnded, result: str) -> None:
         """Called when all victims are evicted, or a call for that failed."""
         metrics = self._metrics
         metrics.executions(result).inc()

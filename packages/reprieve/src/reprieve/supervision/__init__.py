@@ -1,1 +1,1 @@
-"""Unexpected exceptions: what is set aside, what goes on, and what is logged. Knows nothing of clusters."""
+"""Unexpected exceptions: what is set aside, what goes on, and what is logged."""

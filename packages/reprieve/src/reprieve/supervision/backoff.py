@@ -1,4 +1,4 @@
-"""How long to wait after so many failures in a row? What failed, and what time it is, is not known here."""
+"""How long to wait after so many failures in a row?"""
 
 from dataclasses import dataclass
 from zlib import crc32

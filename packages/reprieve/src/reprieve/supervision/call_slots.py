@@ -1,6 +1,6 @@
 """Slots for calls: so many run at once, and one that hangs gives its slot back.
 
-Otherwise as many calls as there are slots could stop all others. What the calls do is not known here.
+Otherwise as many calls as there are slots could stop all others.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Which objects are set aside after an unexpected exception, and when each of them is retried.
 
-Times are arguments. What an object is, and what is done with it, is not known here.
+Times are arguments.
 """
 
 from collections.abc import Hashable

@@ -123,7 +123,7 @@ async def rejects_effects_on_deleted_pods(fixture: ClusterFixture) -> None:
 
 
 async def evicts_a_running_pod(fixture: ClusterFixture) -> None:
-    """It terminates first, and is gone when its kubelet, or an administrator, says so. Twice is once."""
+    """The pod terminates first, and is gone when its kubelet or an administrator says so. Twice is once."""
     node, pod = await fixture.node("node"), await fixture.pod("pod")
     await fixture.must_succeed(Bind(pod, node.name))
     async with RecordingWatcher(fixture) as watcher:

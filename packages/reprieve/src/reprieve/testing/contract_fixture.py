@@ -1,7 +1,4 @@
-"""What the checks of the contract work with: a cluster, its administrator, and a watcher that records.
-
-What a cluster must do is not known here.
-"""
+"""What the checks of the contract work with: a cluster, its administrator, and a watcher that records."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -114,7 +114,7 @@ def priority_of_templates(
 
 
 def keep_resolved_templates(workload: Json, old: Json) -> None:
-    """As ``keep_resolved``, for the priorities of templates."""
+    """Keep the priorities that admission gave to templates, as ``keep_resolved`` does for an object."""
     before = {
         text_in(template, "name"): template for template in items(part(old, "spec"), "podGroupTemplates")
     }
@@ -327,7 +327,7 @@ def _violations(kind: str, body: Json, limit: Json) -> Iterator[str]:
         case "PersistentVolumeClaim", "PersistentVolumeClaim":
             requests = _quantities(part(spec, "resources", "requests"))
             yield from _too_little(type_, limit, requests, {})
-            yield from _claim_too_large(type_, limit, requests)
+            yield from _too_much(type_, limit, {}, requests, "request")  # a claim has no limits
         case "Pod", "Container":
             for field, _ in _CONTAINER_LISTS:
                 for container in items(spec, field):
@@ -365,24 +365,15 @@ def _too_little(
 
 
 def _too_much(
-    type_: str, limit: Json, requests: Mapping[str, int], limits: Mapping[str, int]
+    type_: str, limit: Json, requests: Mapping[str, int], limits: Mapping[str, int], word: str = "limit"
 ) -> Iterator[str]:
     for name, quantity in part(limit, "max").items():
         most, rule = amount_of(quantity, otherwise=0), f"maximum {name} usage per {type_} is {quantity}"
         if name not in limits:
-            yield f"{rule}.  No limit is specified"
+            yield f"{rule}.  No {word} is specified"
         elif limits[name] > most:
-            yield f"{rule}, but limit is {shown(name, limits[name])}"
+            yield f"{rule}, but {word} is {shown(name, limits[name])}"
         elif requests.get(name, most) > most:
-            yield f"{rule}, but request is {shown(name, requests[name])}"
-
-
-def _claim_too_large(type_: str, limit: Json, requests: Mapping[str, int]) -> Iterator[str]:
-    for name, quantity in part(limit, "max").items():
-        most, rule = amount_of(quantity, otherwise=0), f"maximum {name} usage per {type_} is {quantity}"
-        if name not in requests:
-            yield f"{rule}.  No request is specified"
-        elif requests[name] > most:
             yield f"{rule}, but request is {shown(name, requests[name])}"
 
 

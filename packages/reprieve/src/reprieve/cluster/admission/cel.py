@@ -4,7 +4,7 @@ A rule is parsed once and evaluated for many values. There are fields, ``has``, 
 ``||``, ``!``, ``? :``, arithmetic, literals, a few functions of texts and lists, and the macros ``all``,
 ``exists``, ``exists_one``, ``filter`` and ``map``. Everything else is an ``UnreadError`` when the rule is
 parsed. Parsing takes time linear in the rule, whose length and nesting are limited; evaluation pays every
-step from a budget. This module must not know what a rule is for.
+step from a budget.
 """
 
 import operator

@@ -2,7 +2,7 @@
 
 Values are plain JSON. Each function pays its steps from a budget before it does the work, so that large
 values cost more than small ones. Steps and not seconds: the same request gets the same answer on every
-machine, however busy it is. This module must not know how a rule is written.
+machine, however busy it is.
 """
 
 import operator

@@ -1,7 +1,7 @@
 """When is the next time of a schedule in crontab's format, in a time zone?
 
 Five fields (minute, hour, day of the month, month, day of the week) with lists, ranges, steps and names, or a
-macro such as @hourly, or @every 90s. This module must not know what is scheduled.
+macro such as @hourly, or @every 90s.
 """
 
 import re

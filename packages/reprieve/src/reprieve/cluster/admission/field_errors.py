@@ -116,7 +116,7 @@ class At:
                 yield str(name), self.key(name)
 
     def showing(self, value: object) -> "At":
-        """The same path with a part of its value, for an error about that part alone."""
+        """Move to a part of the value, but keep the path, for an error about that part alone."""
         return self._at(value, self.path)
 
     def _at(self, value: object, path: str) -> "At":
@@ -228,6 +228,13 @@ class At:
     def at_most_items(self, most: int) -> None:
         if isinstance(self.value, list | dict) and len(self.value) > most:
             self.refuse(ErrorType.TOO_MANY, f"must have at most {most} items, has {len(self.value)}")
+
+    def once(self, kind: object, value: object, sentence: str = "must be there only once") -> None:
+        """No other value of this kind in the object may equal this one."""
+        seen = self.known.setdefault(kind, set())
+        if value in seen:
+            self.refuse(ErrorType.DUPLICATE, sentence)
+        seen.add(value)
 
     def unchanged(self, old: object, sentence: str = "the field is immutable") -> None:
         if self.value != old:

@@ -213,10 +213,7 @@ def _each(steps: Sequence[_Step], at: At, old: object) -> bool:
 def _check_once(at: At) -> None:
     """No other item of the list may have this value, or be this value."""
     items, _, field = at.path.rpartition("[")
-    seen = at.known.setdefault((items, field.partition("]")[2]), set())
-    if at.text() in seen:
-        at.refuse(ErrorType.DUPLICATE, "must be there only once")
-    seen.add(at.text())
+    at.once((items, field.partition("]")[2]), at.text())
 
 
 def check_one_of(union: At, members: Sequence[str]) -> None:

@@ -52,7 +52,7 @@ def resolve(body: Json, classes: list[Class], with_policy: bool) -> str:
 
 
 def resolve_spec(spec: Json, classes: list[Class], with_policy: bool) -> str:
-    """The same, for a spec or a template."""
+    """Write them into the spec of an object, or of a template."""
     name = text_in(spec, "priorityClassName")
     found = _found(name, classes)
     if found is None:

@@ -183,7 +183,7 @@ def _without_nulls(value: object) -> object:
 
 
 def ref_in(value: object) -> Ref:
-    """As much of the reference as can be read."""
+    """Read as much of the reference as is there."""
     if not isinstance(value, dict):
         return UNNAMED
     meta = value.get("metadata")
@@ -277,19 +277,28 @@ def _decoded_workload(workload: NewerWorkload | OlderWorkload | OldestWorkload) 
 
 
 def _reader(kind: str, spelling: type[W], finish: Callable[[W], Decoded[T]]) -> KindReader[W, T]:
-    return KindReader(kind, kind not in _CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
+    return KindReader(kind, kind not in CLUSTER_SCOPED, msgspec.json.Decoder(spelling), finish)
 
 
-_CLUSTER_SCOPED = frozenset(
+CLUSTER_SCOPED = frozenset(
     {
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "StorageClass",
-        "CSINode",
         "CSIDriver",
-        "VolumeAttachment",
+        "CSINode",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "DeviceClass",
+        "DeviceTaintRule",
+        "IngressClass",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
         "PriorityClass",
+        "ResourceSlice",
+        "RuntimeClass",
+        "StorageClass",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
     }
 )
 _PLAIN: dict[str, tuple[type[KubernetesObject], ...]] = {

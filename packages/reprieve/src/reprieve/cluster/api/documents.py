@@ -2,7 +2,7 @@
 
 Parsed as Kubernetes parses them: a time is text and not a date, 12:30 is no number. A small text that expands
 without bounds is rejected. YAML as `kubectl get -o yaml` writes it is read without PyYAML, which takes fifty
-times as long as JSON. This module must not know what the values mean.
+times as long as JSON.
 """
 
 import json

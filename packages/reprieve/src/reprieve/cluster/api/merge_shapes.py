@@ -1,7 +1,7 @@
 """Which parts of an object can different field managers own: fields, items of lists, or only the whole?
 
 A shape answers for a value and for what is below it. The shapes of the served kinds come from the list in
-``merge_shapes.txt`` and the types of the schema. This module must not know which manager owns what.
+``merge_shapes.txt`` and the types of the schema.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _WHOLE, _SET = "whole", "set"
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """It has one owner as a whole."""
+    """A value with one owner for all of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

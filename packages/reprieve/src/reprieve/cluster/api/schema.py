@@ -38,7 +38,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Its fields are in the list, under its name."""
+    """An object whose fields the list has under its name."""
 
     name: str
 

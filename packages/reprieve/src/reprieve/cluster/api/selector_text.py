@@ -1,6 +1,6 @@
 """Which requirements does the text of a label selector or a field selector state, in a URL or behind a flag?
 
-A requirement is a name, an operator, values. Where an object has the name is not known here.
+A requirement is a name, an operator, values.
 """
 
 import re

@@ -1,6 +1,6 @@
 """What does the first line of a snapshot file say, and can this version read the file?
 
-The other lines are objects of the API, one each, and decisions. This module must not know how files are read.
+The other lines are objects of the API, one each, and decisions.
 """
 
 from reprieve.model.json import Json

@@ -1,6 +1,6 @@
 """Which plain JSON values count as absent, and which as equal? As in Kubernetes; and safe access to them.
 
-Nothing here raises if a value has the wrong type. This module must not know any kind of object.
+Nothing here raises if a value has the wrong type.
 """
 
 from collections.abc import Iterator

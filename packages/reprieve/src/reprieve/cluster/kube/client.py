@@ -1,7 +1,4 @@
-"""One connection to an API server: rate limit, timeouts, credentials, and fencing of writes.
-
-The content of requests is not known here; of a failure, only whether the server may have acted on it.
-"""
+"""One connection to an API server: rate limit, timeouts, credentials, and fencing of writes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
@@ -157,7 +154,7 @@ class Connection:
             raise NoAnswerError(sentence, harmless=False) from error
         finally:
             access.observer(pool.authority, request.method, code, clock() - began)
-        return self._noted(response.status, response.body, response.headers.get("retry-after", ""))
+        return self._response_of(response.status, response.body, response.headers.get("retry-after", ""))
 
     def _check_lease(self) -> None:
         """When a request is sent, and not when it is made: between the two lie a TCP and TLS handshake, and
@@ -244,9 +241,9 @@ class Connection:
 
     async def _read(self, response: aiohttp.ClientResponse) -> KubeResponse:
         body = await response.read()
-        return self._noted(response.status, body, response.headers.get("Retry-After", ""))
+        return self._response_of(response.status, body, response.headers.get("Retry-After", ""))
 
-    def _noted(self, status: int, body: bytes, retry_after: str) -> KubeResponse:
+    def _response_of(self, status: int, body: bytes, retry_after: str) -> KubeResponse:
         """Retry-After holds back every request on this connection, and not only the one that was rejected."""
         if status in (_BUSY, _UNAVAILABLE) and retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)

@@ -135,10 +135,10 @@ def _write(entry: _Entry) -> ApiCall:
         change = msgspec.json.encode({"series": _series(entry)})
         response = yield KubeRequest("PATCH", path, (), change, MERGE)
         if response.status != HTTPStatus.NOT_FOUND:
-            return _noted(entry, count, answer_to(response))
+            return _acknowledge(entry, count, answer_to(response))
     response = yield KubeRequest("POST", EVENT.path(entry.namespace), (), _body(entry))
     known = response.status == HTTPStatus.CONFLICT
-    return _noted(entry, count, Succeeded() if known else answer_to(response))
+    return _acknowledge(entry, count, Succeeded() if known else answer_to(response))
 
 
 def _body(entry: _Entry) -> bytes:
@@ -151,7 +151,7 @@ def _series(entry: _Entry) -> Json:
     return {"count": entry.count, "lastObservedTime": micro_stamp(entry.last)}
 
 
-def _noted(entry: _Entry, count: int, answer: Answer) -> Answer:
+def _acknowledge(entry: _Entry, count: int, answer: Answer) -> Answer:
     if isinstance(answer, Succeeded):
         entry.written = max(entry.written, count)
     return answer

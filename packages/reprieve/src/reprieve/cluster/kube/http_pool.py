@@ -1,7 +1,7 @@
 """How is a request sent on a kept HTTP/1.1 connection, and its whole response awaited?
 
 For writes, which are small and many: what aiohttp does for a request costs several times as much as the rest
-of a bind. There are no proxies, redirects or streams here, and what requests mean is not known.
+of a bind. There are no proxies, redirects or streams here.
 """
 
 import asyncio

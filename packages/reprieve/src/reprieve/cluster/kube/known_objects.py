@@ -1,6 +1,6 @@
 """What was delivered of one kind, so that nothing is delivered twice and a relist finds what was deleted.
 
-Lists and changes in, watch events out. Where they come from is not known here.
+Lists and changes in, watch events out.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class KnownObjects:
             yield from self.show(meta, result)
         missing, self._missing = sorted(self._missing), set()
         for key in missing:
-            yield self._forgotten(key)
+            yield self._forget(key)
 
     def show(self, meta: ObjectMeta, result: Result) -> Iterator[ClusterEvent]:
         """The present state of an object."""
@@ -62,7 +62,7 @@ class KnownObjects:
             return
         self._missing.discard(key)
         if is_namesake:
-            yield self._forgotten(key)
+            yield self._forget(key)
         elif known is not None and known.version == meta.resource_version:
             return
         match result:
@@ -82,9 +82,9 @@ class KnownObjects:
             del self._replaced[key]  # it was never delivered, and the object before it is still missing
         if known is not None and known.uid == meta.uid:
             self._missing.discard(key)
-            yield self._forgotten(key, meta.resource_version)
+            yield self._forget(key, meta.resource_version)
 
-    def _forgotten(self, key: tuple[str, str], version: str = "") -> Gone:
+    def _forget(self, key: tuple[str, str], version: str = "") -> Gone:
         """``version``: known only from a watch event. An object that a list lacks has none: the list may come
         from a server that is behind, on which the object does not exist yet."""
         return Gone(Target(self._kind, *key, self._known.pop(key).uid), version)

@@ -19,6 +19,7 @@ from reprieve.cluster.admission.validation import (
     small_kinds,
     volumes,
 )
+from reprieve.cluster.api.codec import CLUSTER_SCOPED
 from reprieve.cluster.api.names import TextForm, dns_label, dns_subdomain, path_segment
 from reprieve.cluster.api.schema import root
 
@@ -32,27 +33,6 @@ _NAMES: Mapping[str, TextForm] = {
     **dict.fromkeys(("Namespace", "Service", "StatefulSet"), dns_label),
     **dict.fromkeys(("Event", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"), path_segment),
 }
-_CLUSTER_WIDE = frozenset(
-    {
-        "CSIDriver",
-        "CSINode",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "DeviceClass",
-        "DeviceTaintRule",
-        "IngressClass",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "ResourceSlice",
-        "RuntimeClass",
-        "StorageClass",
-        "VolumeAttachment",
-        "VolumeAttributesClass",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +47,4 @@ class Rules:
 def rules_of(api_version: str, kind: str) -> Rules:
     """Kinds that the schema does not list have their metadata checked, and nothing else."""
     name = _NAMES.get(kind, dns_subdomain)
-    return Rules(root(api_version, kind).name, name, kind not in _CLUSTER_WIDE)
+    return Rules(root(api_version, kind).name, name, kind not in CLUSTER_SCOPED)

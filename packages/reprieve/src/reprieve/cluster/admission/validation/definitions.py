@@ -64,14 +64,11 @@ def _check_names(spec: At) -> None:
 def _check_versions(versions: At, schemas: "_Schemas") -> None:
     if not versions.require():
         return
-    seen: set[str] = set()
     stored = 0
     for version in versions.items():
         name = version["name"]
         name.must_name(dns_label)
-        if name.value in seen:
-            name.refuse(ErrorType.DUPLICATE, "must be there once")
-        seen.add(str(name.value))
+        name.once("versions", str(name.value), "must be there once")
         stored += version["storage"].flag()
         _check_version(version, schemas)
     if stored != 1:

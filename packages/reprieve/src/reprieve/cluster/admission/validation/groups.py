@@ -6,7 +6,7 @@ group cannot be disrupted as a whole, and templates of one workload may have dif
 
 from collections.abc import Iterator
 
-from reprieve.cluster.admission.field_errors import At, ErrorType
+from reprieve.cluster.admission.field_errors import At
 from reprieve.cluster.admission.marks import check, rule
 from reprieve.cluster.api.values import items, part, same, text_in
 from reprieve.model.json import Json
@@ -131,11 +131,9 @@ def _check_one_priority(spec: At) -> None:
 
 
 def _check_names(spec: At) -> None:
-    names: set[str] = set()
     for template in _all_templates(spec):
-        if template["name"].text() in names:
-            template["name"].refuse(ErrorType.DUPLICATE, "must be there only once in the workload")
-        names.add(template["name"].text())
+        name = template["name"]
+        name.once("templates", name.text(), "must be there only once in the workload")
 
 
 @rule

@@ -48,7 +48,7 @@ def check_preferred_term(term: At) -> None:
 
 @rule
 def check_label_keys(term: At) -> None:
-    """Of a term of pod affinity, or of a spread constraint."""
+    """Check the label keys of a pod affinity term or of a spread constraint."""
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         keys = term[field]
         if not keys.empty and not term["labelSelector"].given:
@@ -83,13 +83,8 @@ def check_min_domains(constraint: At) -> None:
 
 @rule
 def check_spread_once(constraint: At) -> None:
-    seen = constraint.known.setdefault("spread", set())
     which = (constraint["topologyKey"].text(), constraint["whenUnsatisfiable"].text())
-    if which in seen:
-        constraint["topologyKey"].refuse(
-            ErrorType.DUPLICATE, "must be there only once with this whenUnsatisfiable"
-        )
-    seen.add(which)
+    constraint["topologyKey"].once("spread", which, "must be there only once with this whenUnsatisfiable")
 
 
 # --- taints and tolerations ----------------------------------------------------------------------
@@ -119,8 +114,5 @@ def check_toleration(toleration: At) -> None:
 
 @rule
 def check_taint_once(taint: At) -> None:
-    seen = taint.known.setdefault("taints", set())
     which = (taint["key"].text(), taint["effect"].text())
-    if which in seen:
-        taint.refuse(ErrorType.DUPLICATE, "must be there only once with this key and effect")
-    seen.add(which)
+    taint.once("taints", which, "must be there only once with this key and effect")

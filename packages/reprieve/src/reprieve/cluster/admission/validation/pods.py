@@ -70,10 +70,8 @@ def note_pod(spec: At) -> None:
 @rule
 def check_container_name(name: At) -> None:
     """Containers and init containers share one set of names."""
-    names = name.known.setdefault("containers", set())
-    if name.text() and name.text() in names:
-        name.refuse(ErrorType.DUPLICATE, "must be there only once")
-    names.add(name.text())
+    if name.text():
+        name.once("containers", name.text())
 
 
 @rule
@@ -195,7 +193,7 @@ def check_descending(path: At) -> None:
 
 @rule
 def check_handler(handler: At) -> None:
-    """Of a probe, or of a moment in the life of a container."""
+    """Check what a probe does, or what is done at a moment in the life of a container."""
     if not handler.is_object():
         return
     given = [name for name in _HANDLERS if handler[name].given]

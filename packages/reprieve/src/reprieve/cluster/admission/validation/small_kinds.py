@@ -103,7 +103,6 @@ def check_service(spec: At) -> None:
 
 def _check_service_ports(spec: At) -> None:
     ports = list(spec["ports"].items())
-    seen: set[tuple[str, str, object]] = set()
     for port in ports:
         if len(ports) > 1:
             port["name"].require("must be given where there are several ports")
@@ -114,10 +113,7 @@ def _check_service_ports(spec: At) -> None:
         for field in ("name", "port", "nodePort"):
             if port[field].empty or isinstance(port[field].value, dict | list):
                 continue
-            which = (field, "" if field == "name" else protocol, port[field].value)
-            if which in seen:
-                port[field].refuse(ErrorType.DUPLICATE, "must be there only once")
-            seen.add(which)
+            port[field].once((field, "" if field == "name" else protocol), port[field].value)
 
 
 @rule
