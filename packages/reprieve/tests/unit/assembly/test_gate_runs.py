@@ -11,7 +11,6 @@ from tests.unit.scheduler.serving import Served, served
 
 from reprieve.assembly.scheduler_settings import settings_of
 from reprieve.config import Gates, InvalidConfigurationError, parse_feature_gates
-from reprieve.model.effects import Evict
 from reprieve.model.objects import (
     CompositePodGroup,
     KubernetesObject,
@@ -139,22 +138,3 @@ def test_a_pod_that_says_that_a_gang_never_preempts(gates: Gates, who: str) -> N
         "pods": True,
     }
     assert (places.keys() == {"old-1", "old-2"}) is counts[who]
-
-
-def test_workload_aware_preemption_is_turned_on_off_and_on_again() -> None:
-    """The group is stored with its mode all the time, and counts whenever the feature is on."""
-    train = a_group("train", 0, 2, disruptedWhole=True)
-    pods = [a_member(f"t-{i}", "train", cpu="4", on=f"n{i}") for i in range(2)]
-    world: list[KubernetesObject] = [
-        a_node("n0"),
-        a_node("n1"),
-        train,
-        *pods,
-        a_pod("new", cpu="4", priority=9),
-    ]
-    for value, evicted in (("true", 2), ("false", 1), ("true", 2)):
-        gates = parse_feature_gates(f"WorkloadAwarePreemption={value}")
-        cluster = served(*world, settings=settings_of(configuration(), gates))
-        while not cluster.wanted(Evict):
-            cluster.does()
-        assert len(cluster.plan().victims) == evicted

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.config import complaints, configuration, with_args
+from tests.unit.config import configuration, with_args
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod
 from tests.unit.scheduler.stage import Stage
@@ -13,10 +13,8 @@ from reprieve.config import Configuration, parse_feature_gates
 from reprieve.model.effects import Evict, SetCondition
 from reprieve.model.events import Seen, Synced
 from reprieve.model.objects import (
-    CompositePodGroup,
     KubernetesObject,
     ObjectMeta,
-    PodGroupSpec,
     PriorityClass,
 )
 from reprieve.preemption import searches
@@ -59,16 +57,6 @@ def taken(*things: KubernetesObject, gates: str = "", **args: object) -> list[st
 # --- gangs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("gate", ["GenericWorkload", "GangScheduling"])
-def test_without_gangs_their_pods_are_scheduled_one_by_one(gate: str) -> None:
-    world: World = (a_node("n1"), *GANG)
-    (together,) = decided(*world)
-    assert (together.demand.kind, together.outcome) == ("PodGroup", Outcome.UNSCHEDULABLE)
-    first, second = decided(*world, gates=f"{gate}=false")
-    assert (first.demand.kind, first.outcome) == ("Pod", Outcome.PLACED)
-    assert (second.demand.kind, second.outcome) == ("Pod", Outcome.UNSCHEDULABLE)
-
-
 def test_without_gangs_none_looks_at_groups() -> None:
     """Neither for the priority of pods, nor for what goes together, nor to tell them anything."""
     group = a_group("train", 50, disruptedWhole=True)
@@ -95,12 +83,6 @@ def two_full_nodes(*, whole: bool) -> World:
     return a_node("n0"), a_node("n1"), a_group("train", disruptedWhole=whole), *members
 
 
-def test_without_it_victims_are_single_pods() -> None:
-    world: World = (*two_full_nodes(whole=True), a_pod("new", cpu="3", priority=9))
-    assert taken(*world) == ["t-0", "t-1"]
-    assert taken(*world, gates="WorkloadAwarePreemption=false") == ["t-0"]
-
-
 def test_without_it_a_gang_makes_room_pod_by_pod() -> None:
     """Each pod with its own priority, and yet all at once."""
     world: World = (*two_full_nodes(whole=False), *GANG)
@@ -109,15 +91,6 @@ def test_without_it_a_gang_makes_room_pod_by_pod() -> None:
     assert evicted(stage) == ["t-0", "t-1"]
     stage.lose(*(thing for thing in world if thing.metadata.name in ("t-0", "t-1")))
     assert stage.binds().keys() == {"g-0", "g-1"}
-
-
-def test_without_it_none_is_evicted_for_half_a_gang() -> None:
-    """Room for one could be made, again and again, and never for both."""
-    dear = a_pod("dear", cpu="3", priority=50, on="n1")
-    world: World = (a_node("n0"), a_node("n1"), a_pod("old", cpu="3", on="n0"), dear, *GANG)
-    stage = played(*world, gates="WorkloadAwarePreemption=false")
-    assert [d.outcome for d in stage.decisions] == [Outcome.UNSCHEDULABLE]
-    assert evicted(stage) == []
 
 
 def test_without_it_pods_count_with_their_own_priority() -> None:
@@ -178,35 +151,7 @@ def evicted(stage: Stage) -> list[str]:
 TOPOLOGY = "TopologyAwareWorkloadScheduling"
 
 
-def test_topology_of_groups() -> None:
-    racks = [a_node(f"n{i}", labels={"rack": f"r{i}"}) for i in range(2)]
-    group = a_group("g", 9, 2, topologyKey="rack")
-    world: World = (*racks, group, *GANG[1:])
-    assert [d.outcome for d in decided(*world)] == [Outcome.PLACED]
-    assert [d.outcome for d in decided(*world, gates=f"{TOPOLOGY}=true")] == [Outcome.UNSCHEDULABLE]
-
-
-def test_trees_of_groups() -> None:
-    parent = CompositePodGroup(
-        metadata=ObjectMeta(namespace="default", name="tree", uid="uid-tree"), spec=PodGroupSpec(priority=50)
-    )
-    inside = a_group("train", 1, parent="tree")
-    running = a_member("t-0", "train", cpu="4", priority=1, on="n0")
-    world: World = (a_node("n0"), parent, inside, running, a_pod("new", priority=9))
-    assert taken(*world) == ["t-0"]
-    assert taken(*world, gates=f"{TOPOLOGY}=true,CompositePodGroup=true") == []
-
-
 # --- preemption policies -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("gates", ["", "PodGroupPreemptionPolicy=true"])
-def test_the_class_of_a_group_is_honoured_with_and_without_the_field(gates: str) -> None:
-    never = PriorityClass(metadata=ObjectMeta(name="shy"), value=9, preemption_policy="Never")
-    group = a_group("g", 9, 2, priorityClassName="shy")
-    (decision,) = decided(*two_full_nodes(whole=False), never, group, *GANG[1:], gates=gates)
-    assert decision.eviction is not None
-    assert decision.eviction.because.code == "NeverPreempts"
 
 
 def test_a_profile_without_preemption_evicts_nothing() -> None:
@@ -340,17 +285,6 @@ def test_what_the_plan_of_a_single_pod_costs_is_known_and_may_be_proved(search: 
     assert decision.preemption.quality.proved is proved
 
 
-@pytest.mark.parametrize(("key", "value"), [("gangPreemption", "All"), ("divergence", "Report")])
-def test_profiles_have_one_rule_for_gangs(key: str, value: str) -> None:
-    profiles = [
-        {"schedulerName": "a", "pluginConfig": [{"name": "Reprieve", "args": {key: value}}]},
-        {"schedulerName": "b"},
-    ]
-    assert complaints(lambda: configuration(profiles=profiles)) == [
-        f"profiles: {key} of Reprieve must be the same in all profiles"
-    ]
-
-
 # --- tolerations ---------------------------------------------------------------------------------
 
 
@@ -361,11 +295,7 @@ def a_tolerant_world() -> World:
     return a_node("n1"), of_class, victim, a_pod("new", cpu="4", priority=9)
 
 
-def test_a_pod_that_tolerates_is_not_taken() -> None:
-    assert taken(*a_tolerant_world()) == []
-    assert taken(*a_tolerant_world(), gates="PreemptionToleration=false") == ["fragile"]
-
-
-def test_tolerations_hold_for_upstream_s_choices_too() -> None:
-    assert taken(*a_tolerant_world(), policy="Upstream") == []
-    assert taken(*a_tolerant_world(), gates="PreemptionToleration=false", policy="Upstream") == ["fragile"]
+@pytest.mark.parametrize("policy", ["Reprieve", "Upstream"])
+def test_a_pod_that_tolerates_is_not_taken(policy: str) -> None:
+    assert taken(*a_tolerant_world(), policy=policy) == []
+    assert taken(*a_tolerant_world(), gates="PreemptionToleration=false", policy=policy) == ["fragile"]

@@ -29,29 +29,11 @@ def test_every_error_is_reported() -> None:
     assert "-: extenders[0]: extenders are not supported" in told
 
 
-def test_missing_support_is_reported() -> None:
-    args = "{name: Reprieve, args: {search: PriorityCeiling, planningPatience: 30s}}"
-    code, _, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
-    assert code == 2
-    assert "has no effect unless search is LeastDisturbance" in told
-
-
 def test_what_is_left_out_is_a_warning() -> None:
     score = "{score: {enabled: [{name: Fancy}]}}"
     code, said, told = validated(f"profiles: [{{plugins: {score}}}]\n")
     assert code == 0
     assert "Warning: -: profiles[0].plugins.score.enabled[0].name: Reprieve has no scoring plugin" in told
-    assert said == "- is valid. It schedules pods with schedulerName reprieve.\n"
-
-
-def test_a_default_of_earlier_versions_is_a_warning() -> None:
-    args = "{name: Reprieve, args: {leastDisturbanceFor: Groups}}"
-    code, said, told = validated(f"profiles: [{{pluginConfig: [{args}]}}]\n")
-    assert code == 0
-    assert told.startswith(
-        "Warning: -: profiles[0].pluginConfig[0].args.leastDisturbanceFor: ignored: "
-        "search: LeastDisturbance now serves every kind of demand; remove the key"
-    )
     assert said == "- is valid. It schedules pods with schedulerName reprieve.\n"
 
 

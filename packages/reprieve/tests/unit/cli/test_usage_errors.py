@@ -66,15 +66,6 @@ def test_a_flag_that_overrides_the_configuration_is_named(
     assert said("whatif", "-f", str(pod), "--from", str(pod), *flags).startswith(f"Error: {sentence}")
 
 
-def test_every_error_of_a_file_has_a_line(tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text("parallelism: 0\n")
-    done = CliRunner().invoke(reprieve, ["config", "validate", str(file)])
-    assert [line.split(": ")[:3] for line in done.stderr.splitlines()] == [
-        ["Error", str(file), path] for path in ("parallelism", "apiVersion", "kind")
-    ]
-
-
 def test_a_group_without_a_command_prints_its_help() -> None:
     done = CliRunner().invoke(reprieve, ["config"], prog_name="reprieve")
     assert done.output.startswith("Usage: reprieve config")

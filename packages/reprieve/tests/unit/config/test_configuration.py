@@ -128,27 +128,6 @@ def test_the_document_must_say_what_it_is() -> None:
     assert complaints(lambda: parse_configuration("x")) == ['expected a mapping, got "x"']
 
 
-def test_errors_in_all_parts_are_reported_at_once() -> None:
-    said = complaints(
-        lambda: configuration(
-            parallelism=0,
-            profiles=[
-                {"schedulerName": "a", "pluginConfig": [{"name": "Reprieve", "args": {"x": 1}}]},
-                {"schedulerName": "a", "plugins": {"filter": {"enabled": [{"name": "Mine"}]}}},
-            ],
-            extenders=[{}],
-        )
-    )
-    paths = [complaint.partition(": ")[0] for complaint in said]
-    assert paths == [
-        "parallelism",
-        "profiles[0].pluginConfig[0].args.x",
-        "profiles[1].plugins.filter.enabled[0].name",
-        "profiles[1].schedulerName",
-        "extenders[0]",
-    ]
-
-
 def test_an_error_hides_no_error_in_other_fields() -> None:
     """Each layer of the document has one error of type here, and beside it one that only a rule finds."""
     args = {"name": "Reprieve", "args": {"preemptionPriorityClasses": [{"class": "x", "namespaces": []}]}}
@@ -228,6 +207,9 @@ def test_several_profiles_need_names_of_their_own() -> None:
     assert complaints(lambda: configuration(profiles=[{"schedulerName": "a"}, {}])) == [
         "profiles[1].schedulerName: required with several profiles: expected a non-empty string"
     ]
+    assert complaints(lambda: configuration(profiles=[{"schedulerName": "a"}, {"schedulerName": "a"}])) == [
+        'profiles[1].schedulerName: expected a unique name, got "a" as in profiles[0]'
+    ]
 
 
 def test_profiles_that_differ_in_gang_support_are_refused() -> None:
@@ -241,11 +223,19 @@ def test_profiles_that_differ_in_gang_support_are_refused() -> None:
     assert not any(p.gang_scheduling for p in configuration(profiles=profiles).profiles)
 
 
-def test_profiles_that_differ_in_how_long_volumes_may_take_are_refused() -> None:
-    slow = [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 30}}]
-    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "pluginConfig": slow}]
+@pytest.mark.parametrize(
+    ("plugin", "key", "value"),
+    [
+        ("VolumeBinding", "bindTimeoutSeconds", 30),
+        ("Reprieve", "gangPreemption", "All"),
+        ("Reprieve", "divergence", "Report"),
+    ],
+)
+def test_profiles_agree_about_what_pods_of_several_share(plugin: str, key: str, value: object) -> None:
+    other = [{"name": plugin, "args": {key: value}}]
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "pluginConfig": other}]
     assert complaints(lambda: configuration(profiles=profiles)) == [
-        "profiles: bindTimeoutSeconds of VolumeBinding must be the same in all profiles"
+        f"profiles: {key} of {plugin} must be the same in all profiles"
     ]
 
 
@@ -301,14 +291,3 @@ def test_there_and_back(document: dict[str, object]) -> None:
     configured = parse_configuration(document)
     text = yaml.safe_dump(as_document(configured))
     assert parse_configuration(yaml.safe_load(text)) == configured
-
-
-def test_the_defaults_are_all_there() -> None:
-    document = as_document(default_configuration())
-    assert document["leaderElection"]["leaseDuration"] == "15s"
-    (profile,) = document["profiles"]
-    args = {entry["name"]: entry["args"] for entry in profile["pluginConfig"]}
-    assert args["Reprieve"]["search"] == "LeastDisturbance"
-    assert {"ranking", "leastDisturbanceFor"}.isdisjoint(args["Reprieve"])
-    assert args["Reprieve"]["disturbance"][:2] == ["BudgetsBroken", "HighestPriority"]
-    assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "LeastAllocated"

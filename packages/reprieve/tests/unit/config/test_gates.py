@@ -36,16 +36,6 @@ def test_each_gate_can_be_turned_on_with_its_prerequisites() -> None:
     assert set(msgspec.structs.astuple(all_on)) == {True}
 
 
-def test_gangs_without_workload_aware_preemption() -> None:
-    gates = parse_feature_gates("WorkloadAwarePreemption=false")
-    assert gates.gang_scheduling and not gates.workload_aware_preemption
-
-
-def test_a_gate_that_is_not_named_follows_its_prerequisite() -> None:
-    gates = parse_feature_gates("GenericWorkload=False")
-    assert not gates.gang_scheduling and not gates.workload_aware_preemption
-
-
 @pytest.mark.parametrize("name", PREREQUISITES)
 def test_a_gate_that_is_named_is_refused_without_its_prerequisites(name: str) -> None:
     off = [f"{needed}=false" for needed in PREREQUISITES[name]]

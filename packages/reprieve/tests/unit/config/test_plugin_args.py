@@ -3,33 +3,6 @@
 import pytest
 from tests.unit.config import complaints, with_args
 
-from reprieve.config.plugin_args import DefaultingType
-from reprieve.placement.profile import Strategy
-
-
-def test_the_scoring_strategy_is_read() -> None:
-    shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
-    args = with_args(
-        "NodeResourcesFit",
-        ignoredResources=["example.com/foo"],
-        ignoredResourceGroups=["example.org"],
-        scoringStrategy={
-            "type": "RequestedToCapacityRatio",
-            "resources": [{"name": "nvidia.com/gpu", "weight": 5}, {"name": "cpu"}],
-            "requestedToCapacityRatio": {"shape": shape},
-        },
-    ).args.node_resources_fit
-    strategy = args.scoring_strategy
-    assert (args.ignored_resources, args.ignored_resource_groups) == (
-        ("example.com/foo",),
-        ("example.org",),
-    )
-    assert strategy.type is Strategy.REQUESTED_TO_CAPACITY_RATIO
-    assert [(r.name, r.weight) for r in strategy.resources] == [("nvidia.com/gpu", 5), ("cpu", 1)]
-    assert strategy.requested_to_capacity_ratio is not None
-    points = strategy.requested_to_capacity_ratio.shape
-    assert [(point.utilization, point.score) for point in points] == [(0, 0), (100, 10)]
-
 
 def test_the_other_arguments_are_read() -> None:
     affinity = with_args("InterPodAffinity", hardPodAffinityWeight=0).args.inter_pod_affinity
@@ -40,28 +13,6 @@ def test_the_other_arguments_are_read() -> None:
         with_args("VolumeBinding", bindTimeoutSeconds=5).args.volume_binding
         == with_args("VolumeBinding", bindTimeoutSeconds=5, shape=None).args.volume_binding
     )
-
-
-def test_default_constraints_are_read() -> None:
-    zone = {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "ScheduleAnyway"}
-    spread = with_args(
-        "PodTopologySpread", defaultConstraints=[zone], defaultingType="List"
-    ).args.pod_topology_spread
-    assert spread.defaulting_type is DefaultingType.LIST
-    assert [(c.topology_key, c.max_skew) for c in spread.default_constraints] == [("zone", 2)]
-
-
-def test_added_affinity_is_read() -> None:
-    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["gpu"]}]}
-    required = {"nodeSelectorTerms": [term]}
-    added = with_args(
-        "NodeAffinity",
-        addedAffinity={"requiredDuringSchedulingIgnoredDuringExecution": required},
-    ).args.node_affinity.added_affinity
-    assert added is not None
-    selector = added.required_during_scheduling_ignored_during_execution
-    assert selector is not None
-    assert selector.node_selector_terms[0].match_expressions[0].values == ("gpu",)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,6 @@ from reprieve.preemption.policy import BudgetCounting
 UPSTREAM_DISTURBANCE = names_of(AS_UPSTREAM)
 
 
-def test_without_a_word_the_choices_are_reprieves_own() -> None:
-    args = with_args("Reprieve").args.reprieve
-    assert args == ReprieveArgs()
-    assert args.search == "LeastDisturbance"
-
-
 def test_one_word_chooses_what_kube_scheduler_does() -> None:
     args = with_args("Reprieve", policy="Upstream").args.reprieve
     assert args.policy is Preset.UPSTREAM
@@ -62,14 +56,6 @@ def test_mistakes_in_a_list_hide_no_others() -> None:
         f'{path}.disturbance[1]: no criterion is called "Pod" (did you mean "Pods"?)',
         f'{path}.serach: unknown field (did you mean "search"?)',
     ]
-
-
-@pytest.mark.parametrize("search", ["PriorityCeiling", "Upstream", "LeastDisturbance"])
-def test_every_search_reads_the_same_list(search: str) -> None:
-    order = ["LongestGrace", "Pods", "LatestStart"]
-    args = with_args("Reprieve", search=search, disturbance=order, lostWorkCap="30m").args.reprieve
-    assert [*map(str, args.disturbance)] == order
-    assert args.lost_work_cap == Seconds(1800)
 
 
 def test_every_key_is_read() -> None:
@@ -166,11 +152,6 @@ def test_one_sentence_for_each_mistake_in_an_eviction_limit(limit: object, error
         assert said.startswith(f"{path}{expected}")
 
 
-def test_a_limit_wins_over_the_preset_as_every_key_does() -> None:
-    limit = {"evictions": 3, "window": "10m", "belowPriority": 1000}
-    assert with_args("Reprieve", policy="Upstream", evictionLimit=limit).args.reprieve.eviction_limit
-
-
 @pytest.mark.parametrize("search", ["PriorityCeiling", "Upstream"])
 def test_only_the_search_that_improves_plans_has_patience(search: str) -> None:
     path = "profiles[0].pluginConfig[0].args"
@@ -191,22 +172,6 @@ def test_the_least_disturbance_counts_budgets_jointly(args: dict[str, str]) -> N
     assert complaints(lambda: with_args("Reprieve", **args)) == [
         f"{path}.budgets: search: LeastDisturbance counts the evictions of a plan together: "
         "write budgets: Joint, or search: PriorityCeiling"
-    ]
-
-
-def test_keys_without_a_meaning_hide_no_other_errors() -> None:
-    args = {
-        "preemptionPriorityClasses": [{"class": "x", "namespaces": []}],
-        "disturbance": ["Cascade", "Luck"],
-        "budgets": "All",
-        "planningPatience": 3,
-    }
-    path = "profiles[0].pluginConfig[0].args"
-    assert [said.partition(": ")[0] for said in complaints(lambda: with_args("Reprieve", **args))] == [
-        f"{path}.disturbance[1]",
-        f"{path}.budgets",
-        f"{path}.planningPatience",
-        f"{path}.preemptionPriorityClasses[0].namespaces",
     ]
 
 

@@ -1,8 +1,10 @@
 """What metrics say after small stories, told to a scheduler that is watched."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.scheduler.crowds import a_budget, a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, bound, leaving, target
@@ -255,35 +257,26 @@ def test_budgets_that_are_broken() -> None:
     assert measured.says("scheduler_preemption_pdb_violations_total", preemptor="pod") == 1
 
 
-def test_a_tree_that_takes_the_room_of_a_tree_counts_as_a_group() -> None:
-    def tree(name: str, priority: int, *on: str) -> list[KubernetesObject]:
-        leaves = [a_group(f"{name}-{i}", priority, 1, parent=name) for i in range(2)]
-        pods = [
-            a_member(f"{name}-{i}-0", f"{name}-{i}", cpu="4", priority=priority, on=on[i] if on else "")
-            for i in range(2)
-        ]
-        root = a_tree(name, priority, gang={"minCount": 2}, disruptedWhole=True)
-        return [root, *leaves, *pods]
+def a_whole_group(name: str, priority: int, *on: str) -> list[KubernetesObject]:
+    pods = [
+        a_member(f"{name}-{i}", name, cpu="4", priority=priority, on=on[i] if on else "") for i in range(2)
+    ]
+    return [a_group(name, priority, 2, disruptedWhole=True), *pods]
 
+
+def a_whole_tree(name: str, priority: int, *on: str) -> list[KubernetesObject]:
+    leaves = [a_group(f"{name}-{i}", priority, 1, parent=name) for i in range(2)]
+    pods = [
+        a_member(f"{name}-{i}-0", f"{name}-{i}", cpu="4", priority=priority, on=on[i] if on else "")
+        for i in range(2)
+    ]
+    return [a_tree(name, priority, gang={"minCount": 2}, disruptedWhole=True), *leaves, *pods]
+
+
+@pytest.mark.parametrize("made", [a_whole_group, a_whole_tree])
+def test_a_group_that_takes_the_room_of_a_group(made: Callable[..., list[KubernetesObject]]) -> None:
     nodes = [a_node(f"n{i}") for i in range(2)]
-    measured = Measured().begin(*nodes, *tree("old", 1, "n0", "n1"), *tree("new", 9))
-    waiting = {"result": "waiting_on_preemption", "profile": "reprieve"}
-    assert measured.says("scheduler_podgroup_schedule_attempts_total", **waiting) == 1
-    assert measured.says("scheduler_workload_preemption_attempts_total", result="Success") == 1
-    assert measured.says("scheduler_workload_preemption_victims_sum") == 2
-    assert measured.says("scheduler_preemption_workload_disruptions_sum", preemptor="podgroup") == 1
-    assert measured.says("scheduler_preemption_victims_count") == 0
-    assert measured.says("reprieve_handovers_begun_total", preemptor="podgroup") == 1
-
-
-def test_a_group_that_takes_the_room_of_a_group() -> None:
-    measured = Measured().begin(
-        *(a_node(f"n{i}") for i in range(2)),
-        a_group("train", 1, 2, disruptedWhole=True),
-        *(a_member(f"t{i}", "train", cpu="4", priority=1, on=f"n{i}") for i in range(2)),
-        a_group("urgent", 9, 2),
-        *(a_member(f"u{i}", "urgent", cpu="4", priority=9) for i in range(2)),
-    )
+    measured = Measured().begin(*nodes, *made("old", 1, "n0", "n1"), *made("new", 9))
     waiting = {"result": "waiting_on_preemption", "profile": "reprieve"}
     assert measured.says("scheduler_podgroup_schedule_attempts_total", **waiting) == 1
     assert measured.says("scheduler_workload_preemption_attempts_total", result="Success") == 1
