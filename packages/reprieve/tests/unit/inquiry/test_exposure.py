@@ -78,48 +78,10 @@ def class_of(report: ExposureReport, name: str) -> PreemptingClass:
     return found
 
 
-def test_classes_that_exist_may_preempt_what_lies_below_them() -> None:
-    found = pods_of(a_report())
-    assert (found["spot"].lowest, found["spot"].preemptors) == (11, ("service", "urgent"))
-    assert (found["web"].lowest, found["web"].preemptors) == (501, ("urgent",))
-    assert found["bare"].preemptors == ("batch", "batch-10min", "service", "urgent")
-
-
-def test_a_class_that_never_preempts_is_no_danger() -> None:
-    report = a_report()
-    assert all("patient" not in pod.preemptors for pod in report.pods)
-    assert (class_of(report, "patient").preempts, class_of(report, "patient").now) == (False, 0)
-
-
-def test_a_protection_ends() -> None:
-    young = pods_of(a_report())["young"]
-    assert [(level.since, level.priority) for level in young.levels] == [(NOW, 1000), (moment(12), 11)]
-    assert young.preemptors == ("urgent",)
-
-
-def test_what_uses_a_class_is_counted() -> None:
-    report = a_report()
-    urgent, batch = class_of(report, "urgent"), class_of(report, "batch")
-    assert (urgent.pods, urgent.pending, urgent.groups) == (2, 1, 0)
-    assert (batch.pods, batch.pending, batch.groups) == (5, 0, 1)
-    assert (class_of(report, "service").now, class_of(report, "service").later) == (5, 1)
-
-
 def test_a_class_that_only_pods_name_is_not_forgotten() -> None:
     view = a_view(relic=PodLine(on="n1", class_name="deleted", priority=700))
     found = class_of(exposure_report(view, REPRIEVE, NOW), "deleted")
     assert (found.value, found.exists, found.now) == (700, False, 6)
-
-
-def test_a_group_is_evicted_whole() -> None:
-    found = pods_of(a_report())["t-0"]
-    assert (found.unit, found.unit_pods) == ("PodGroup/default/train", 2)
-
-
-def test_static_and_terminating_pods_are_counted_apart() -> None:
-    report = a_report()
-    assert (report.running, report.static, report.terminating) == (7, 1, 1)
-    assert {"static", "leaving"} & {*pods_of(report)} == set()
 
 
 def test_a_budget_that_must_be_kept_holds_every_priority_off() -> None:

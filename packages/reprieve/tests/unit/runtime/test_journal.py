@@ -74,11 +74,6 @@ def test_every_step_is_written_with_how_it_began(tmp_path: Path) -> None:
     assert next(read_entries(tmp_path)) == Began({"is": "a test"})
 
 
-def test_no_pod_else_may_read_it(tmp_path: Path) -> None:
-    written(tmp_path)
-    assert (tmp_path / "00000001.jsonl").stat().st_mode & 0o777 == 0o600
-
-
 def test_files_that_others_could_read_are_private_from_the_next_start_on(tmp_path: Path) -> None:
     Journal(tmp_path / "journal", {}, print).close()
     old = tmp_path / "journal" / "00000001.jsonl"

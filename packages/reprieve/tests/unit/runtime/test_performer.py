@@ -43,10 +43,6 @@ def end_of(answer: Callable[[Order], Answer]) -> End:
     return end
 
 
-def test_what_succeeds_is_done() -> None:
-    assert end_of(in_turn(Succeeded())) == Done(bind("p"))
-
-
 def test_every_effect_ends_exactly_once() -> None:
     effects: list[Effect] = [bind("a"), announce("a"), announce("a"), bind("b"), announce("c")]
     ends = [end for _, end in ends_of(effects, FakeCluster())]
@@ -107,19 +103,6 @@ def test_effects_on_one_object_keep_their_order() -> None:
     cluster = FakeCluster(in_turn(BUSY, Succeeded()), seconds=1.0)
     assert [end for _, end in ends_of(effects, cluster)] == [Done(effect) for effect in effects]
     assert cluster.most_at_once == 1
-
-
-def test_different_objects_do_not_wait_for_each_other() -> None:
-    cluster = FakeCluster(seconds=1.0)
-    ends = ends_of([bind(f"p{i}") for i in range(10)], cluster)
-    assert {time for time, _ in ends} == {1.0}
-
-
-def test_a_namesake_is_another_object() -> None:
-    assert pod("p") != pod("q")
-    cluster = FakeCluster(seconds=1.0)
-    ends_of([bind("p"), bind("q")], cluster)
-    assert cluster.most_at_once == 2
 
 
 def test_only_so_many_at_once() -> None:

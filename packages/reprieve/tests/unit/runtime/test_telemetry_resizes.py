@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from tests.unit.runtime.test_telemetry import Measured, until_evicting
+from tests.unit.runtime.test_telemetry import Measured
 from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_node, a_pod, granted, later, leaving, respecified, target, wanting
 
-from reprieve.model.effects import Evict
 from reprieve.model.events import Gone
 from reprieve.model.objects import Pod
 from reprieve.preemption.resize import DeferredResizes
@@ -96,22 +95,6 @@ def test_a_plan_for_a_resize_that_the_node_grants_first() -> None:
 def test_a_plan_for_a_resize_that_the_node_grants_before_an_eviction_is_sent() -> None:
     one = measured(LOW).see(granted(GROWS))
     assert (plans(one), plans(one, reason="placed_elsewhere")) == (0, 1)
-
-
-def test_a_plan_for_a_resize_whose_node_is_gone() -> None:
-    one = measured(LOW).succeed().happens(Gone(target(a_node("n1"))))
-    assert plans(one, reason="node_gone") == 1
-    assert one.says("reprieve_handovers_open") == 0
-
-
-def test_a_plan_whose_victim_cannot_be_evicted() -> None:
-    one = until_evicting(measured(LOW)).fail(Evict)
-    assert plans(one, reason="failed") == 1
-
-
-def test_a_plan_for_a_pod_that_goes() -> None:
-    one = measured(LOW).succeed().see(leaving(GROWS))
-    assert plans(one, reason="preemptor_gone") == 1
 
 
 def test_members_of_a_gang_that_are_decided_in_one_go() -> None:

@@ -67,20 +67,6 @@ def value_at(body: Json, path: str) -> object:
 
 
 @guarded
-def test_a_field_is_there_while_its_feature_is_on(
-    body: Json, path: str, value: object, features: Features
-) -> None:
-    assert value_at(created(with_value(body, path, value), *KNOWN), path) == value
-
-
-@guarded
-def test_a_field_is_dropped_while_its_feature_is_off(
-    body: Json, path: str, value: object, features: Features
-) -> None:
-    assert value_at(created(with_value(body, path, value), *KNOWN, features=features), path) is None
-
-
-@guarded
 def test_a_feature_that_is_turned_off_and_on_again(
     body: Json, path: str, value: object, features: Features
 ) -> None:
@@ -93,12 +79,6 @@ def test_a_feature_that_is_turned_off_and_on_again(
     assert isinstance(without, dict)
     assert value_at(admitted(update(without, without, features=features)), path) is None
     assert value_at(created(sent, *KNOWN), path) == value
-
-
-@guarded
-def test_a_field_that_is_in_use_is_kept(body: Json, path: str, value: object, features: Features) -> None:
-    stored = created(with_value(body, path, value), *KNOWN)
-    assert value_at(admitted(update(stored, stored, features=features)), path) == value
 
 
 def test_a_tree_of_templates_is_kept_only_where_it_is() -> None:
