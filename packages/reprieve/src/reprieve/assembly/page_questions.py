@@ -4,7 +4,9 @@ Which cluster is asked about, and as of when, is a function of the caller's.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
@@ -25,6 +27,9 @@ from reprieve.inquiry.why import Evidence, UnknownObjectError, WhyReport, why_js
 from reprieve.inquiry.why_answers import why_decision, why_object
 from reprieve.model.groups import group_key, groups_table
 from reprieve.model.json import Json
+from reprieve.model.objects import Node, PriorityClass
+from reprieve.model.resources import CPU
+from reprieve.page.rows import NodeRow, PodRow, PodState, node_row, pod_row
 from reprieve.page.sources import PageRefusedError, WhyQuestion
 from reprieve.report.text_layout import TextLine
 from reprieve.runtime.recent_decisions import KeptDecision
@@ -67,6 +72,10 @@ class ClusterQuestions:
         asked = await asyncio.to_thread(manifests_in, manifests)
         cluster = await self.read(at)
         return await asyncio.to_thread(_whatif, asked, cluster)
+
+    async def example(self, at: float | None) -> Json:
+        cluster = await self.read(at)
+        return await asyncio.to_thread(_example, cluster)
 
     async def apply(self, manifests: bytes) -> Json:
         if self.submit is None:
@@ -162,6 +171,78 @@ def _uids(units: Iterable[str], known: DecodedCluster) -> Iterator[str]:
         around = (name for name, _ in groups.chain(group_key(pod)))
         if pod.spec.node_name and not named.isdisjoint((f"Pod/{meta.namespace}/{meta.name}", *around)):
             yield meta.uid
+
+
+# --- an example ----------------------------------------------------------------------------------
+
+
+_DEFAULT_NAMESPACE, _LAST_NAMESPACE = "default", "kube-system"
+_OWN_CLASSES = "system-"  # these are for what the cluster itself runs on
+_STEP = 1000  # a cpu
+
+
+def _example(cluster: AskedCluster) -> Json:
+    """A manifest that this cluster does not refuse: a namespace or a quota may forbid the first one."""
+    known = cluster.decode()
+    texts = [*_examples(known)]
+    for text in texts:
+        with suppress(PageRefusedError):
+            _whatif(manifests_in(text.encode()), replace(cluster, decode=lambda: known))
+            return {"yaml": text}
+    return {"yaml": texts[-1]}
+
+
+def _examples(known: DecodedCluster) -> Iterator[str]:
+    """The most instructive first: a pod that preempts, if there are a class and victims for it."""
+    pods = [pod_row(pod) for pod in known.pods()]
+    used = Counter(pod.metadata.namespace for pod in known.pods())
+    namespaces = dict.fromkeys(
+        [_DEFAULT_NAMESPACE, *(name for name, _ in used.most_common(2)), _LAST_NAMESPACE]
+    )
+    classes = (one.object for one in known.seen if isinstance(one.object, PriorityClass))
+    ours = (one for one in classes if not one.metadata.name.startswith(_OWN_CLASSES))
+    highest = max(ours, key=lambda one: (one.value, one.metadata.name), default=None)
+    below = highest.value if highest is not None else None
+    cpu = _example_cpu(
+        [node_row(one.object) for one in known.seen if isinstance(one.object, Node)], pods, below
+    )
+    for named in dict.fromkeys([highest.metadata.name if highest is not None else "", ""]):
+        for namespace in namespaces:
+            yield _example_pod(namespace, named, cpu)
+
+
+def _example_cpu(nodes: Sequence[NodeRow], pods: Sequence[PodRow], priority: int | None) -> int:
+    """More than is free on any node, if evictions below the priority make room; else half of what is."""
+    open_nodes = [node for node in nodes if node.ready and not node.cordoned]
+    free = {node.name: node.allocatable.get(CPU, 0) for node in open_nodes}
+    lower = dict.fromkeys(free, 0)
+    for pod in pods:
+        if pod.node not in free or pod.state is PodState.DONE:
+            continue
+        held = pod.requests.get(CPU, 0)
+        free[pod.node] -= held
+        if priority is not None and pod.priority < priority:
+            lower[pod.node] += held
+    most = max(free.values(), default=0)
+    preempts = any(free[name] + lower[name] >= most + _STEP for name in free)
+    return most + _STEP if preempts else max(most // 2, _STEP // 10)
+
+
+def _example_pod(namespace: str, priority_class: str, cpu: int) -> str:
+    named = f"  priorityClassName: {priority_class}\n" if priority_class else ""
+    return f"""apiVersion: v1
+kind: Pod
+metadata:
+  name: example
+  namespace: {namespace}
+spec:
+{named}  containers:
+  - name: main
+    image: example/app:1
+    resources:
+      requests:
+        cpu: {cpu}m
+"""
 
 
 # --- how it is decided ---------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def _shows_group(key: str, may_get: MayGet) -> bool:
 
 def _node(row: NodeRow, resources: Sequence[str]) -> list[Any]:
     amounts = [_in_unit(name, row.allocatable.get(name, 0)) for name in resources]
-    return [row.name, row.pool, row.zone, int(row.ready), int(row.cordoned), amounts]
+    return [row.name, row.pool, row.zone, int(row.ready), int(row.cordoned), amounts, list(row.taints)]
 
 
 def _in_unit(name: str, amount: int) -> int:

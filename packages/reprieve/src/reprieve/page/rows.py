@@ -34,7 +34,7 @@ class PodState(IntEnum):
 
 
 class NodeRow(NamedTuple):
-    """``allocatable``: by resource, in the units of resource columns."""
+    """``allocatable``: by resource, in the units of resource columns. ``taints``: as kubectl writes them."""
 
     name: str
     pool: str
@@ -42,6 +42,7 @@ class NodeRow(NamedTuple):
     ready: bool
     cordoned: bool
     allocatable: Mapping[str, int]
+    taints: tuple[str, ...] = ()
 
 
 class GroupRow(NamedTuple):
@@ -92,6 +93,7 @@ def node_row(node: Node) -> NodeRow:
         _is_ready(node),
         node.spec.unschedulable,
         node_capacity(node, Problems(ref_of(node))),
+        tuple(map(str, node.spec.taints)),
     )
 
 

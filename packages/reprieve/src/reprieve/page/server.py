@@ -92,6 +92,7 @@ def page_routes(parts: PageParts) -> list[web.RouteDef]:
         ("GET", f"{_API}/history", api.history),
         ("GET", f"{_API}/why", api.why),
         ("GET", f"{_API}/exposure", api.exposure),
+        ("GET", f"{_API}/example", api.example),
         ("POST", f"{_API}/whatif", api.whatif),
         ("POST", f"{_API}/apply", api.apply),
     ]
@@ -320,6 +321,12 @@ class _Api:
         manifests, at = await _manifests(request), _moment(request)
         async with self._turn:
             return _json(await questions.whatif(manifests, at))
+
+    async def example(self, request: web.Request) -> web.StreamResponse:
+        questions = await self._questions(request, can=self.parts.head.can.whatif)
+        at = _moment(request)
+        async with self._turn:
+            return _json(await questions.example(at))
 
     async def apply(self, request: web.Request) -> web.StreamResponse:
         questions = await self._questions(request, can=self.parts.head.can.apply)

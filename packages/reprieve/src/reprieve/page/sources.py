@@ -63,6 +63,9 @@ class PageQuestions(Protocol):
 
     async def whatif(self, manifests: bytes, at: float | None) -> Json: ...
 
+    async def example(self, at: float | None) -> Json:
+        """A manifest that can be asked about in this cluster, as ``yaml``."""
+
     async def apply(self, manifests: bytes) -> Json: ...
 
 

@@ -47,6 +47,9 @@ class Echo:
             raise RuntimeError("it broke")
         raise PageRefusedError("expected Kubernetes objects, got none")
 
+    async def example(self, at: float | None) -> Json:
+        return {"yaml": "kind: Pod", "at": at}
+
     async def apply(self, manifests: bytes) -> Json:
         return {"created": [manifests.decode()]}
 
@@ -381,6 +384,7 @@ def test_questions_are_answered_or_refused_with_a_sentence(mishaps: list[Any]) -
         status, document = await visit.get("api/why?pod=default/p&at=noon")
         assert (status, document["message"]) == (400, 'at: expected seconds since 1970, got "noon"')
         assert await visit.get("api/exposure?namespace=team-a") == (200, {"namespace": "team-a"})
+        assert await visit.get("api/example?at=5") == (200, {"yaml": "kind: Pod", "at": 5.0})
         assert await visit.post("api/apply", b"x") == (200, {"created": ["x"]})
         status, document = await visit.post("api/whatif", b"not: [yaml")
         assert (status, document["message"]) == (400, "expected Kubernetes objects, got none")
