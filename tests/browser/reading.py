@@ -11,7 +11,7 @@ KNOWN = """(() => {
   return {
     revision: picture.revision,
     nodes: [...picture.nodes.values()].map(
-      (n) => [n.name, n.pool, n.zone, Number(n.ready), Number(n.cordoned), n.allocatable]),
+      (n) => [n.name, n.pool, n.zone, Number(n.ready), Number(n.cordoned), n.allocatable, n.taints]),
     pods: [...picture.pods.values()].map(
       (p) => [p.key, p.uid, p.node, p.priority, p.group, p.requests, p.state, p.nominated, p.reason]),
     groups: [...picture.groups.values()].map((g) => [g.key, g.priority, g.minCount, g.mode, g.parent]),
@@ -69,11 +69,17 @@ def text(page: Page, selector: str) -> str:
 
 
 def decisions(page: Page) -> list[str]:
-    """The ids in the list, newest first."""
+    """The ids in the list, as they are listed."""
     found: list[str] = page.evaluate(
-        "[...document.querySelectorAll('.decisions > li')].map((e) => e.dataset.id)"
+        "[...document.querySelectorAll('.decisions [data-id]')].map((e) => e.dataset.id)"
     )
     return found
+
+
+def in_order(world: World) -> list[str]:
+    """Preemptions first, then refusals, each newest first."""
+    newest = list(reversed(world.decisions.values()))
+    return [one["id"] for one in sorted(newest, key=lambda one: one["outcome"] == "refused")]
 
 
 def click(page: Page, selector: str) -> None:
@@ -91,7 +97,7 @@ def pixel(page: Page, node: str, across: float, up: float) -> str:
         f"""(() => {{
           const map = document.querySelector("rp-cluster");
           const tile = map.layout.tiles[map.layout.tileOf.get({node!r})];
-          const [x, y] = [tile.x + {across} * tile.size, tile.y + (1 - {up}) * tile.size];
+          const [x, y] = [tile.x + {across} * tile.width, tile.y + (1 - {up}) * tile.height];
           // Of a copy: reading a canvas often would change how the browser draws it.
           const pen = new OffscreenCanvas(1, 1).getContext("2d", {{ willReadFrequently: true }});
           pen.drawImage(map.querySelector("canvas"), -Math.floor(x), -Math.floor(y));

@@ -25,9 +25,11 @@ class Node:
     allocatable: list[int]
     ready: bool = True
     cordoned: bool = False
+    taints: list[str] = field(default_factory=list)
 
     def row(self) -> Row:
-        return [self.name, self.pool, self.zone, int(self.ready), int(self.cordoned), self.allocatable]
+        closed = [int(self.ready), int(self.cordoned)]
+        return [self.name, self.pool, self.zone, *closed, self.allocatable, self.taints]
 
 
 @dataclass

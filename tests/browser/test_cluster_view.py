@@ -110,7 +110,7 @@ def test_the_card_of_a_node_names_its_pods(page: Page, world: World) -> None:
           const map = document.querySelector("rp-cluster");
           const tile = map.layout.tiles[map.layout.tileOf.get("gpu8-3")];
           const box = map.querySelector(".scroll").getBoundingClientRect();
-          return [box.left + tile.x + tile.size / 2, box.top + tile.y + tile.size / 2];
+          return [box.left + tile.x + tile.width / 2, box.top + tile.y + tile.height / 2];
         })()"""
     )
     page.move(x, y)

@@ -4,7 +4,7 @@ import time
 
 from tests.browser.devtools import Page
 from tests.browser.fake_server import FakeServer
-from tests.browser.reading import decisions, known, text, told
+from tests.browser.reading import decisions, in_order, known, text, told
 from tests.browser.scripted import Pod, World, summary
 from tests.browser.test_cluster_view import at_revision
 
@@ -18,7 +18,7 @@ def test_no_decision_is_missing_after_reconnects(page: Page, server: FakeServer,
         )
     page.until("document.querySelector('.decisions > li').dataset.id === 'd-419'")
     at_revision(page, server)
-    assert decisions(page) == list(reversed(world.decisions))
+    assert decisions(page) == in_order(world)
     assert known(page) == told(world, server.revision)
     page.until(
         "document.getElementById('banner').hidden"
@@ -33,7 +33,7 @@ def test_it_reloads_when_the_server_does_not_remember(page: Page, server: FakeSe
     server.forget()
     server.change(world.decide(summary(501)))
     page.until("document.querySelector('.decisions > li').dataset.id === 'd-501'")
-    assert decisions(page) == list(reversed(world.decisions))
+    assert decisions(page) == in_order(world)
 
 
 def test_changes_that_do_not_continue_what_is_known_reload_the_page(
@@ -56,7 +56,7 @@ def test_a_lost_connection_is_said_and_what_was_seen_stays(
     assert "Connection lost: the server cannot be reached" in text(page, "#banner") or "closed" in text(
         page, "#banner"
     )
-    assert decisions(page) == list(reversed(world.decisions))
+    assert decisions(page) == in_order(world)
     server.change(world.decide(summary(700)))
     page.go_offline(offline=False)
     page.until("document.getElementById('banner').hidden")
@@ -68,7 +68,7 @@ def test_a_token_that_ended_is_a_sentence_and_it_does_not_try_again(page: Page, 
     server.token = "another"
     server.drop_readers()
     page.until("document.getElementById('connection').dataset.state === 'ended'")
-    assert text(page, "#banner").startswith("No access: the token is not valid. Open the address")
+    assert text(page, "#banner").startswith("No access: the token is not valid. What you see is of ")
     asked = len(page.seen.requests)
     time.sleep(0.7)
     assert len(page.seen.requests) == asked

@@ -2,7 +2,7 @@
 
 from tests.browser.devtools import Page
 from tests.browser.fake_server import FakeServer
-from tests.browser.reading import click, decisions, text, texts
+from tests.browser.reading import click, decisions, in_order, text, texts
 from tests.browser.scripted import LEAVING, World, summary
 
 
@@ -12,7 +12,7 @@ def open_decision(page: Page, number: str) -> None:
 
 
 def test_every_decision_is_listed_newest_first(page: Page, server: FakeServer, world: World) -> None:
-    assert decisions(page) == list(reversed(world.decisions))
+    assert decisions(page) == in_order(world)
     server.change(world.decide(summary(318, victims=4)))
     page.until("document.querySelector('.decisions > li').dataset.id === 'd-318'")
     assert "4 victims" in texts(page, ".decisions > li .second")[0]

@@ -49,7 +49,7 @@ def test_a_plan_appears_on_the_map_before_anything_is_submitted(
     assert "What-if: 1 victim, 1 pod to place." in text(page, "rp-cluster .note")
     drawn(page)
     # The dashed frame of what is to come.
-    assert pixel(page, "gpu8-0", 0.01, 0.99) == colour(page, "nominated")
+    assert pixel(page, "gpu8-0", 0.005, 0.998) == colour(page, "nominated")
 
 
 def test_yaml_that_is_none_is_a_sentence_and_stays_in_the_field(page: Page, server: FakeServer) -> None:

@@ -46,8 +46,9 @@ export class Client {
     return this.#json(at === null ? "picture" : `picture?at=${at}`);
   }
 
-  decision(id) {
-    return this.#json(`decisions/${encodeURIComponent(id)}${this.#query({})}`);
+  /** @param {number | null} at the moment as of which it is told */
+  decision(id, at) {
+    return this.#json(`decisions/${encodeURIComponent(id)}${at === null ? "" : `?at=${at}`}`);
   }
 
   history() {
@@ -65,6 +66,10 @@ export class Client {
 
   whatif(yaml) {
     return this.#json(`whatif${this.#query({})}`, { method: "POST", body: yaml });
+  }
+
+  example() {
+    return this.#json(`example${this.#query({})}`);
   }
 
   apply(yaml) {

@@ -7,7 +7,7 @@ export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word
 
 /** A button that copies what `text` gives when it is pressed, and says so. */
 export function copyButton(label, text) {
-  const button = h("button", { type: "button", class: "copy" }, label);
+  const button = h("button", { type: "button", class: "copy", title: "To the clipboard" }, label);
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text());

@@ -2,7 +2,7 @@
 
 import "./lens.js";
 import "./table-view.js";
-import { SCARCEST, scaleOf, shownResource, usage } from "./bands.js";
+import { AUTOMATIC, scaleOf, shownRows, usage } from "./bands.js";
 import { coloursOf, legendOf } from "./colours.js";
 import { h, setText, tell } from "./dom.js";
 import { layOut, mostZoom, neighbour, sectionsOf, tileAt } from "./layout.js";
@@ -23,7 +23,8 @@ class ClusterView extends HTMLElement {
   #height = 0;
   #zoom = 0;
   #by = "pool";
-  #resource = SCARCEST;
+  #resource = AUTOMATIC;
+  #rows = new Map(); // which resource is shown of each pool
   #cursor = -1;
   #hovered = -1;
   #pinned = null;
@@ -52,12 +53,15 @@ class ClusterView extends HTMLElement {
   }, this.#sizer);
   #legend = h("ul", { class: "legend", "aria-label": "Legend" });
   #note = h("p", { class: "note", role: "status" });
-  #clear = h("button", { type: "button", class: "clear", hidden: true, onclick: () => tell(this, "clear-emphasis") }, "Clear ", h("kbd", {}, "Esc"));
+  #clear = h("button", { type: "button", class: "clear", title: "Show all nodes alike again", hidden: true, onclick: () => tell(this, "clear-emphasis") }, "Clear ", h("kbd", {}, "Esc"));
   #lens = h("rp-lens", { hidden: true });
   #table = h("rp-table", { class: "table sr-only" });
-  #tableButton = h("button", { type: "button", "aria-pressed": "false", "aria-keyshortcuts": "t", onclick: () => this.toggleTable() }, "Table");
-  #resources = h("select", { "aria-label": "Resource", onchange: (event) => { this.#resource = event.target.value; this.#rescale(); } });
-  #grouping = h("select", { "aria-label": "Group by", onchange: (event) => { this.#by = event.target.value; this.#arrange(); } },
+  #tableButton = h("button", { type: "button", "aria-pressed": "false", "aria-keyshortcuts": "t", title: "The same as a table (t)", onclick: () => this.toggleTable() }, "Table");
+  #resources = h("select", {
+    "aria-label": "Resource", title: "What the height of a band stands for; automatic: a device that is used, or else cpu or memory",
+    onchange: (event) => { this.#resource = event.target.value; this.#rescale(); },
+  });
+  #grouping = h("select", { "aria-label": "Group by", title: "What nodes are put together by", onchange: (event) => { this.#by = event.target.value; this.#arrange(); } },
     h("option", { value: "pool" }, "by pool"), h("option", { value: "zone" }, "by zone"));
 
   connectedCallback() {
@@ -66,8 +70,8 @@ class ClusterView extends HTMLElement {
       h("div", { class: "bar" },
         h("h2", {}, "Nodes"), this.#grouping, this.#resources,
         h("span", { class: "joined" },
-          h("button", { type: "button", "aria-label": "Smaller tiles", "aria-keyshortcuts": "-", onclick: () => this.zoom(-1) }, "−"),
-          h("button", { type: "button", "aria-label": "Larger tiles", "aria-keyshortcuts": "+", onclick: () => this.zoom(1) }, "+")),
+          h("button", { type: "button", "aria-label": "Smaller tiles", title: "Smaller tiles (-)", "aria-keyshortcuts": "-", onclick: () => this.zoom(-1) }, "−"),
+          h("button", { type: "button", "aria-label": "Larger tiles", title: "Larger tiles (+)", "aria-keyshortcuts": "+", onclick: () => this.zoom(1) }, "+")),
         this.#tableButton, this.#clear, this.#note),
       this.#legend,
       h("div", { class: "stage" }, this.#scroll, this.#lens),
@@ -81,8 +85,8 @@ class ClusterView extends HTMLElement {
   show(picture, now) {
     this.#picture = picture;
     this.#now = now;
-    const chosen = this.#resources.value || SCARCEST;
-    this.#resources.replaceChildren(h("option", { value: SCARCEST }, "scarcest resource"),
+    const chosen = this.#resources.value || AUTOMATIC;
+    this.#resources.replaceChildren(h("option", { value: AUTOMATIC }, "resource in use"),
       ...picture.resources.map((name) => h("option", { value: name }, shortResource(name))));
     this.#resources.value = chosen;
     this.#rescale();
@@ -112,6 +116,7 @@ class ClusterView extends HTMLElement {
   emphasize(emphasis) {
     this.#emphasis = emphasis;
     this.#clear.hidden = emphasis === null;
+    this.#headWordsAt = -Infinity; // another resource may be shown
     this.#rescene();
     this.#redraw();
     if (this.#layout !== null) this.#describe(); // a choice is answered at once, also while tiles change
@@ -164,18 +169,28 @@ class ClusterView extends HTMLElement {
 
   #rescale() {
     if (this.#picture === null) return;
-    this.scale = scaleOf(this.#picture.priorities());
+    this.scale = scaleOf(this.#picture.priorities(), this.scale?.levels);
     this.#legend.replaceChildren(...legendOf(this.scale));
     this.#headWordsAt = -Infinity;
+    this.#rows = shownRows(this.#picture, this.#resource, this.#rows);
     this.#rescene();
     this.#redraw();
   }
 
   #rescene() {
     this.#colours ??= coloursOf(this);
-    this.#scene = {
-      picture: this.#picture, scale: this.scale, resource: this.#resource, emphasis: this.#emphasis, colours: this.#colours,
-    };
+    const missing = this.#emphasis?.near?.row ?? -1; // what is missing is what is shown
+    const rowOf = ({ pool }) => (missing >= 0 ? missing : this.#rows.get(pool) ?? 0);
+    this.#scene = { picture: this.#picture, scale: this.scale, rowOf, emphasis: this.#emphasis, colours: this.#colours };
+  }
+
+  /** Shows another resource where another one has come into use. */
+  #reconsiderRows() {
+    const rows = shownRows(this.#picture, this.#resource, this.#rows);
+    if ([...rows].every(([pool, row]) => this.#rows.get(pool) === row)) return;
+    this.#rows = rows;
+    this.#all = true;
+    this.#request();
   }
 
   #resized() {
@@ -219,7 +234,7 @@ class ClusterView extends HTMLElement {
     const start = performance.now();
     const pen = this.#pen();
     const top = this.#scroll.scrollTop;
-    const isSeen = (tile) => tile.y + tile.size >= top && tile.y <= top + this.#scroll.clientHeight;
+    const isSeen = (tile) => tile.y + tile.height >= top && tile.y <= top + this.#scroll.clientHeight;
     const drawn = this.#all ? this.#drawAll(pen, top, isSeen) : this.#drawSome(pen, isSeen);
     this.#all = false;
     this.#dirty.clear();
@@ -284,6 +299,7 @@ class ClusterView extends HTMLElement {
   #text() {
     this.#textTimer = 0;
     this.#textAt = performance.now();
+    this.#reconsiderRows();
     if (this.#textAt >= this.#headWordsAt + SLOW) {
       this.#headWords = new Map(this.#layout.heads.map((head) => [head.name, this.#wordsOf(head)]));
       this.#headWordsAt = this.#textAt;
@@ -297,7 +313,7 @@ class ClusterView extends HTMLElement {
 
   #wordsOf(head) {
     const nodes = head.nodes.map((name) => this.#picture.nodes.get(name)).filter(Boolean);
-    const row = shownResource(this.#picture.resources, nodes[0]?.allocatable ?? [], this.#resource);
+    const row = nodes.length ? this.#scene.rowOf(nodes[0]) : 0;
     const { held, offered } = usage(this.#picture, nodes)[row] ?? { held: 0, offered: 0 };
     const full = offered > 0 ? ` · ${percent(held / offered)} of ${shortResource(this.#picture.resources[row])}` : "";
     return `${plural(nodes.length, "node")}${full}`;
@@ -308,8 +324,10 @@ class ClusterView extends HTMLElement {
     const hides = perTile > 1 ? `A tile stands for ${perTile} nodes: larger tiles (+) show each node.`
       : size < 26 ? "Tiles show bands by priority; point at one, or make them larger (+), to see single pods." : "";
     const beyond = height > this.#scroll.clientHeight + 1 ? "Scroll to see all nodes." : "";
-    const words = this.#emphasis ? `${this.#emphasis.title} Other nodes are dimmed.` : [hides, beyond].filter(Boolean).join(" ");
+    const dims = this.#emphasis !== null && this.#emphasis.nodes.size < this.#picture.nodes.size;
+    const words = this.#emphasis ? `${this.#emphasis.title}${dims ? " Other nodes are dimmed." : ""}` : [hides, beyond].filter(Boolean).join(" ");
     setText(this.#note, words);
+    this.#note.title = words;
     const label = `${plural(this.#picture.nodes.size, "node")}, ${plural(this.#picture.pods.size, "pod")}; the table has the same as text`;
     if (this.#canvas.getAttribute("aria-label") !== label) this.#canvas.setAttribute("aria-label", label);
   }
@@ -389,20 +407,21 @@ class ClusterView extends HTMLElement {
 
   #spoken(tile) {
     const nodes = tile.nodes.map((name) => this.#picture.nodes.get(name)).filter(Boolean);
-    const row = shownResource(this.#picture.resources, nodes[0].allocatable, this.#resource);
+    const row = this.#scene.rowOf(nodes[0]);
     const { held, offered } = usage(this.#picture, nodes)[row];
+    const near = nodes.length === 1 ? this.#emphasis?.near?.nodes.get(nodes[0].name) : undefined;
     const pods = tile.nodes.flatMap((name) => [...this.#picture.podsOn(name)]);
     const leaving = pods.filter(isLeaving).length;
     const named = nodes.length === 1 ? nodes[0].name : `${nodes.length} nodes from ${nodes[0].name}`;
     return `${named}: ${plural(pods.length, "pod")}, ${amount(this.#picture.resources[row], offered - held)} free of ${number(offered)}`
-      + `${leaving ? `, ${leaving} leaving` : ""}`;
+      + `${leaving ? `, ${leaving} leaving` : ""}${near ? `; ${near.words}` : ""}`;
   }
 
   #bringIntoView(number) {
     const tile = this.#layout.tiles[number];
     const [top, height] = [this.#scroll.scrollTop, this.#scroll.clientHeight];
     if (tile.y < top + 30) this.#scroll.scrollTop = Math.max(0, tile.y - 40);
-    else if (tile.y + tile.size > top + height) this.#scroll.scrollTop = tile.y + tile.size - height + 20;
+    else if (tile.y + tile.height > top + height) this.#scroll.scrollTop = tile.y + tile.height - height + 20;
   }
 
   /** Redraws the tiles whose rings change. */

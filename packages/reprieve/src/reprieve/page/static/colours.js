@@ -5,13 +5,15 @@ import { LEVELS } from "./bands.js";
 import { h } from "./dom.js";
 import { number } from "./words.js";
 
-/** @returns {{levels: string[], ink: string, muted: string, free: string, line: string, panel: string, paper: string, font: string, leaving: string,
+/** @returns {{levels: string[], onLevels: string[], ink: string, muted: string, free: string, line: string, panel: string, paper: string, font: string, leaving: string,
  *   nominated: string, spared: string, accent: string}} */
 export function coloursOf(element) {
   const style = getComputedStyle(element);
   const read = (name) => style.getPropertyValue(name).trim();
+  const levels = Array.from({ length: LEVELS }, (_, level) => read(`--level-${level}`));
   return {
-    levels: Array.from({ length: LEVELS }, (_, level) => read(`--level-${level}`)),
+    levels,
+    onLevels: levels.map(inkOn),
     ink: read("--ink"),
     muted: read("--muted"),
     free: read("--free"),
@@ -24,6 +26,14 @@ export function coloursOf(element) {
     accent: read("--accent"),
     font: read("--font"),
   };
+}
+
+/** The ink that is read best on a colour as #rrggbb. */
+export function inkOn(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return luminance > 0.18 ? "#0b0f12" : "#ffffff";
 }
 
 /** @param {ReturnType<import("./bands.js").scaleOf>} scale */

@@ -1,6 +1,8 @@
-// What did the scheduler decide? Newest first; a row leads to the decision's own view.
+// What did the scheduler decide? Preemptions first, refusals folded, newest first; a row leads to the decision's own view.
 
-import { h, keyed, setText, tell } from "./dom.js";
+import { h, keyed, priorityLabel, setText, tell } from "./dom.js";
+import { folded } from "./folding.js";
+import { foldRow } from "./fold-row.js";
 import { roving } from "./roving.js";
 import { minute, moment, number, plural, shownKey, spaced, sparedWords } from "./words.js";
 
@@ -11,19 +13,23 @@ class DecisionList extends HTMLElement {
   #picture = null;
   #chosen = null;
   #shown = MOST_ROWS;
-  #filter = h("select", { "aria-label": "Which decisions", onchange: () => this.#render() },
+  #open = new Set(); // folds that a reader opened
+  #filter = h("select", { "aria-label": "Which decisions", title: "Which decisions are listed", onchange: () => this.#render() },
     h("option", { value: "" }, "all decisions"),
     h("option", { value: "preempting" }, "that preempt"),
     h("option", { value: "refused" }, "that refuse"));
   #count = h("span", { class: "count" });
   #list = h("ol", { class: "decisions" });
-  #settle = roving(this.#list, "button");
+  #refusals = h("ol", { class: "decisions refusals" });
+  #refusalsHead = h("h3", { class: "kind" });
+  #lists = h("div", {}, this.#list, this.#refusalsHead, this.#refusals);
+  #settle = roving(this.#lists, "button");
   #more = h("button", { type: "button", class: "more", onclick: () => { this.#shown += MOST_ROWS; this.#render(); } }, "Show more");
-  #empty = h("p", { class: "empty" }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here.");
+  #empty = h("p", { class: "empty", hidden: true }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here. To see one: What-if, Example, Apply.");
 
   connectedCallback() {
     if (this.firstChild) return;
-    this.append(h("div", { class: "bar" }, this.#filter, this.#count), this.#empty, this.#list, this.#more);
+    this.append(h("div", { class: "bar" }, this.#filter, this.#count), this.#empty, this.#lists, this.#more);
   }
 
   show(picture) {
@@ -34,7 +40,7 @@ class DecisionList extends HTMLElement {
   choose(id) {
     this.#chosen = id;
     this.#render();
-    this.#list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    this.#lists.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }
 
   /** The decision before or after the chosen one, in time. */
@@ -44,20 +50,44 @@ class DecisionList extends HTMLElement {
     return at < 0 ? ids[0] : ids[at - step] ?? null;
   }
 
+  /** Newest first. */
   #wanted() {
     if (this.#picture === null) return [];
     const all = [...this.#picture.decisions.values()].reverse();
     const kind = this.#filter.value;
-    return kind ? all.filter(({ outcome }) => outcome === kind) : all;
+    return kind ? all.filter(({ outcome }) => (outcome === "refused") === (kind === "refused")) : all;
   }
 
   #render() {
     const wanted = this.#wanted();
+    const refused = wanted.filter(({ outcome }) => outcome === "refused");
+    const others = wanted.filter(({ outcome }) => outcome !== "refused");
+    const folds = folded(refused, ({ demand, why }) => ({ key: demand.key, reason: why }));
     setText(this.#count, plural(wanted.length, "decision"));
     this.#empty.hidden = wanted.length > 0;
-    this.#more.hidden = wanted.length <= this.#shown;
-    keyed(this.#list, wanted.slice(0, this.#shown), ({ id }) => id, (decision, there) => this.#row(decision, there));
+    this.#more.hidden = Math.max(others.length, folds.length) <= this.#shown;
+    this.#refusalsHead.hidden = refused.length === 0;
+    setText(this.#refusalsHead, `Refused: ${plural(refused.length, "decision")}${folds.length < refused.length ? ` of ${plural(folds.length, "kind")}` : ""}`);
+    keyed(this.#list, others.slice(0, this.#shown), ({ id }) => id, (decision, there) => this.#row(decision, there));
+    keyed(this.#refusals, folds.slice(0, this.#shown), rowKey, (fold, there) => this.#fold(fold, there));
     this.#settle();
+  }
+
+  #fold(fold, there) {
+    const { key, items, workload } = fold;
+    if (items.length === 1) return this.#row(items[0], there);
+    const open = this.#open.has(key) || items.some(({ id }) => id === this.#chosen);
+    const [newest] = items;
+    return foldRow(there, {
+      items, open,
+      head: [
+        h("span", { class: "first" }, h("time", { title: moment(newest.time, this.#picture.time) }, minute(newest.time)),
+          h("strong", {}, shownKey(workload)), h("span", { class: "pods" }, plural(items.length, "decision"))),
+        h("span", { class: "third" }, newest.why)],
+      toggle: () => { if (!this.#open.delete(key)) this.#open.add(key); this.#render(); },
+      keyOf: ({ id }) => id,
+      row: (decision, row) => this.#row(decision, row),
+    });
   }
 
   #row(decision, there) {
@@ -74,6 +104,9 @@ class DecisionList extends HTMLElement {
   }
 }
 
+/** A row alone and a fold are elements of two kinds. */
+const rowKey = ({ key, items }) => (items.length === 1 ? items[0].id : key);
+
 function cells({ id, time, demand, outcome, stage, ended, victims, spared, sparedPods, why }, now) {
   const counts = [victims ? plural(victims, "victim") : "", spared ? `${sparedWords(spared, sparedPods)} spared` : ""].filter(Boolean).join(" · ");
   return [
@@ -81,7 +114,7 @@ function cells({ id, time, demand, outcome, stage, ended, victims, spared, spare
       h("time", { title: moment(time, now) }, minute(time)),
       h("strong", {}, shownKey(demand.key, demand.uid)),
       demand.pods > 1 && h("span", { class: "pods" }, `×${number(demand.pods)}`),
-      h("span", { class: "priority" }, number(demand.priority))),
+      priorityLabel(demand.priority)),
     h("span", { class: "second" }, pill(outcome, stage, ended), h("span", {}, counts), h("code", {}, id)),
     why && h("span", { class: "third" }, why),
   ].filter(Boolean);

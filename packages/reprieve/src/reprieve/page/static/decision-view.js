@@ -2,7 +2,7 @@
 
 import { copyButton, quoted } from "./clipboard.js";
 import { pill } from "./decision-list.js";
-import { h, tell } from "./dom.js";
+import { h, tell, wide } from "./dom.js";
 import { tabs } from "./tabs.js";
 import { clock, costWords, moment, number, plural, priorityWords, shownKey, spaced, span, sparedWords, STATES } from "./words.js";
 
@@ -12,14 +12,18 @@ const MOST_NAMES = 8;
 const NUMERIC = new Set(["Priority", "Pods", "Count"]);
 
 class DecisionView extends HTMLElement {
-  #tab = "victims-of";
+  #id = null;
+  #tab = "";
 
   /**
    * @param {object} decision the document
-   * @param {import("./picture.js").Picture} picture what is known of the victims now
+   * @param {import("./picture.js").Picture} picture what is known of the victims at the time that the map shows
+   * @param {{sentence: string, label?: string, at?: number | null} | null} place which time that is, and where else to go
    */
-  show(decision, picture, now) {
+  show(decision, picture, now, place) {
     this.hidden = false;
+    if (decision.id !== this.#id) this.#tab = decision.summary.outcome === "refused" ? "refused-nodes" : "victims-of";
+    this.#id = decision.id;
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the decision" });
     const panels = parts(decision, picture, this);
     for (const { id, title, count } of panels) {
@@ -29,6 +33,7 @@ class DecisionView extends HTMLElement {
     const top = this.querySelector(".panels")?.scrollTop ?? 0;
     this.replaceChildren(
       head(this, decision, now),
+      placeInTime(this, place),
       track(decision),
       quality(decision),
       list,
@@ -48,7 +53,7 @@ class DecisionView extends HTMLElement {
 }
 
 function closing(view) {
-  return h("button", { type: "button", class: "close", "aria-label": "Close the decision", onclick: () => tell(view, "close-decision") }, "✕");
+  return h("button", { type: "button", class: "close", "aria-label": "Close the decision", title: "Close the decision (Esc)", onclick: () => tell(view, "close-decision") }, "✕");
 }
 
 function head(view, decision, now) {
@@ -62,6 +67,12 @@ function head(view, decision, now) {
       copyButton("Copy as CLI", () => cli ?? `reprieve why ${quoted(id)}`),
       copyButton("Copy JSON", () => JSON.stringify(decision, null, 2)),
       closing(view)));
+}
+
+function placeInTime(view, place) {
+  if (place === null) return "";
+  const { sentence, label, at } = place;
+  return h("p", { class: "place" }, `${sentence} `, label && h("button", { type: "button", class: "link", onclick: () => tell(view, "go-to-decision", at) }, label));
 }
 
 /** The handover's stages as they happened. */
@@ -111,7 +122,7 @@ function parts(decision, picture, view) {
 /** @param {number} total how many there are, of which a decision names the first */
 function table(columns, rows, none, total = rows.length) {
   if (!rows.length) return [h("p", { class: "empty" }, none)];
-  return [h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "numeric" : null }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS))),
+  return [wide(h("table", {}, h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "numeric" : null }, name)))), h("tbody", {}, ...rows.slice(0, MOST_ROWS)))),
     rows.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(rows.length - MOST_ROWS)} more: Copy JSON has them`),
     total > rows.length && h("p", { class: "note" }, `and ${number(total - rows.length)} more that were not recorded`)].filter(Boolean);
 }

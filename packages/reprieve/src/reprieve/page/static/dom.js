@@ -1,5 +1,7 @@
 // How are elements made? Text always becomes text: a name can never become markup.
 
+import { number } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -32,6 +34,16 @@ function isShown(child) {
 
 function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
+}
+
+/** A number that says what it is. */
+export function priorityLabel(value) {
+  return h("span", { class: "priority" }, h("small", {}, "priority "), number(value));
+}
+
+/** A table that scrolls by itself where it is wider than what holds it. */
+export function wide(table) {
+  return h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Table" }, table);
 }
 
 /** Tells whatever listens above the element. */

@@ -3,12 +3,13 @@
 export const VICTIM = "victim", SPARED = "spared", MEMBER = "member";
 
 /**
- * @typedef {{title: string, roles: Map<string, string>, placed: Map<string, number>, nodes: Set<string>}} Emphasis
+ * @typedef {{title: string, roles: Map<string, string>, placed: Map<string, number>, nodes: Set<string>,
+ *   near: import("./nearness.js").Nearness | null}} Emphasis
  *   roles by pod UID; placed: pods to come, by node; nodes: those that are not dimmed
  */
 
 /** @returns {Emphasis} */
-export function emphasis(title, picture, { victims = [], spared = [], members = [], placements = [], nodes = [] }) {
+export function emphasis(title, picture, { victims = [], spared = [], members = [], placements = [], nodes = [], near = null }) {
   const roles = new Map();
   const lit = new Set(nodes);
   const placed = new Map();
@@ -25,5 +26,6 @@ export function emphasis(title, picture, { victims = [], spared = [], members = 
     lit.add(node);
     placed.set(node, (placed.get(node) ?? 0) + 1);
   }
-  return { title, roles, placed, nodes: lit };
+  // Where nothing is lit, all of it stays readable.
+  return { title, roles, placed, nodes: lit.size ? lit : new Set(picture.nodes.keys()), near };
 }

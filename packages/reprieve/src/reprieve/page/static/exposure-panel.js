@@ -1,7 +1,7 @@
 // Which running pods can be preempted, from which priority on, from when, and what protects them?
 
 import { sentenceOf } from "./client.js";
-import { h, tell } from "./dom.js";
+import { h, tell, wide } from "./dom.js";
 import { byName, clock, number, plural } from "./words.js";
 
 const MOST_ROWS = 300;
@@ -40,9 +40,9 @@ function parts(report, panel) {
   const columns = ["Pod", "Priority", "From", "When", "Protected by"];
   return [
     pods.length
-      ? h("table", {}, h("caption", {}, `${plural(pods.length, "running pod")}, and from which priority on each can be preempted`),
+      ? wide(h("table", {}, h("caption", {}, `${plural(pods.length, "running pod")}, and from which priority on each can be preempted`),
         h("thead", {}, h("tr", {}, ...columns.map((name) => h("th", { scope: "col", class: name === "Priority" || name === "From" ? "numeric" : null }, name)))),
-        h("tbody", {}, ...pods.slice(0, MOST_ROWS).map((pod) => row(pod, report.at, panel))))
+        h("tbody", {}, ...pods.slice(0, MOST_ROWS).map((pod) => row(pod, report.at, panel)))))
       : h("p", { class: "empty" }, "No running pod can be preempted here."),
     pods.length > MOST_ROWS && h("p", { class: "note" }, `and ${number(pods.length - MOST_ROWS)} more: choose a namespace`),
     report.text && h("details", {}, h("summary", {}, "As the command prints it"), h("pre", {}, report.text)),

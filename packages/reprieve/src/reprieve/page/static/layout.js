@@ -2,7 +2,12 @@
 
 import { byName } from "./words.js";
 
-const SIZES = [240, 200, 165, 135, 110, 92, 76, 64, 54, 46, 38, 32, 26, 22, 18, 15, 12, 10, 8];
+const LARGEST = 320;
+const SMALLEST = 8;
+const SEVERAL = 10; // how large a tile is that stands for several nodes
+const STRETCH = 1.7; // tiles may be so much higher than wide
+const NARROWER = 0.75;
+const ZOOM = 1.25;
 const MARGIN = 16;
 const HEAD = 26;
 const BETWEEN = 14;
@@ -12,7 +17,7 @@ const LEAST_WIDTH = 150; // for the words above a section
 
 /**
  * @typedef {{name: string, nodes: string[]}} Section
- * @typedef {{x: number, y: number, size: number, nodes: string[]}} Tile
+ * @typedef {{x: number, y: number, width: number, height: number, nodes: string[]}} Tile
  * @typedef {{tiles: Tile[], heads: {name: string, x: number, y: number, width: number, nodes: string[]}[],
  *   height: number, size: number, gap: number, perTile: number, tileOf: Map<string, number>}} Layout
  */
@@ -31,26 +36,48 @@ export function sectionsOf(nodes, by) {
 }
 
 /**
- * The largest tiles that fit without scrolling. If not even the smallest do, a tile stands for several nodes.
- * `zoom` steps above 0 make tiles larger than fits.
+ * The largest tiles that fit without scrolling, and as high as there is room. If not even the smallest do, a tile stands
+ * for several nodes. `zoom` steps above 0 make tiles larger than fits.
  * @param {Section[]} sections
  * @returns {Layout}
  */
 export function layOut(sections, width, height, zoom = 0) {
-  const fitting = SIZES.findIndex((size) => boxes(sections, width, size, 1).height <= height);
-  if (fitting >= 0) return placed(sections, width, SIZES[Math.max(0, fitting - zoom)], 1);
-  const smallest = SIZES.length - 1;
-  if (zoom > 0) return placed(sections, width, SIZES[Math.max(0, smallest - zoom + 1)], 1);
+  const fits = (wide, high, perTile = 1) => boxes(sections, width, wide, high, perTile).height <= height;
+  const fitting = countdown(LARGEST, SMALLEST).find((size) => fits(size, size));
+  if (zoom > 0) return square(sections, width, (fitting ?? SMALLEST / ZOOM) * ZOOM ** zoom);
+  if (fitting !== undefined) return placed(sections, width, ...roomiest(fitting, fits), 1);
   const most = Math.max(...sections.map((section) => section.nodes.length));
-  const size = SIZES[smallest - 1];
   let perTile = 2;
-  while (perTile <= most && boxes(sections, width, size, perTile).height > height) perTile *= 2;
-  return placed(sections, width, size, perTile);
+  while (perTile <= most && !fits(SEVERAL, SEVERAL, perTile)) perTile *= 2;
+  return placed(sections, width, SEVERAL, SEVERAL, perTile);
+}
+
+/** A little less wide, tiles may find room beside each other and be much higher. */
+function roomiest(widest, fits) {
+  const shapes = countdown(widest, Math.ceil(widest * NARROWER)).filter((wide) => fits(wide, wide)).map((wide) => [wide, highest(wide, fits)]);
+  return shapes.reduce((best, one) => (one[0] * one[1] > best[0] * best[1] ? one : best));
+}
+
+function highest(wide, fits) {
+  let [low, high] = [wide, Math.floor(wide * STRETCH)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(wide, middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const countdown = (from, to) => Array.from({ length: from - to + 1 }, (_, step) => from - step);
+
+function square(sections, width, wanted) {
+  const size = Math.min(LARGEST, Math.round(wanted));
+  return placed(sections, width, size, size, 1);
 }
 
 /** How many steps of zoom change anything. */
 export function mostZoom(layout) {
-  return layout.perTile > 1 ? SIZES.length : SIZES.indexOf(layout.size);
+  return Math.ceil(Math.log((LARGEST * layout.perTile) / layout.size) / Math.log(ZOOM));
 }
 
 /** Large tiles have their node's name below them. */
@@ -62,7 +89,7 @@ export const gapOf = (size) => (size >= 46 ? 8 : size >= 26 ? 5 : size >= 15 ? 3
  * Where the sections are, and how many columns each has. Small sections stand side by side; a large one has rows of
  * its own.
  */
-function boxes(sections, width, size, perTile) {
+function boxes(sections, width, size, high, perTile) {
   const gap = gapOf(size);
   const step = size + gap;
   const columns = Math.max(1, Math.floor((width - 2 * MARGIN + gap) / step));
@@ -74,17 +101,17 @@ function boxes(sections, width, size, perTile) {
     const taken = Math.max(own * step, LEAST_WIDTH);
     if (x > MARGIN && x + taken - gap > width - MARGIN) [x, y, rowHeight] = [MARGIN, y + rowHeight + BETWEEN, 0];
     const box = { x, y, columns: own, count, width: taken - gap };
-    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * (step + labelOf(size)));
+    rowHeight = Math.max(rowHeight, HEAD + Math.ceil(count / own) * (high + gap + labelOf(size)));
     x += taken + BETWEEN;
     return box;
   });
   return { found, height: y + rowHeight + MARGIN / 2 };
 }
 
-function placed(sections, width, size, perTile) {
+function placed(sections, width, size, high, perTile) {
   const gap = gapOf(size);
-  const [across, down] = [size + gap, size + gap + labelOf(size)];
-  const { found, height } = boxes(sections, width, size, perTile);
+  const [across, down] = [size + gap, high + gap + labelOf(size)];
+  const { found, height } = boxes(sections, width, size, high, perTile);
   const layout = { tiles: [], heads: [], height, size, gap, perTile, tileOf: new Map() };
   found.forEach(({ x, y, columns, count, width: wide }, index) => {
     const { name, nodes: all } = sections[index];
@@ -92,7 +119,7 @@ function placed(sections, width, size, perTile) {
     for (let tile = 0; tile < count; tile++) {
       const nodes = all.slice(tile * perTile, (tile + 1) * perTile);
       for (const node of nodes) layout.tileOf.set(node, layout.tiles.length);
-      layout.tiles.push({ x: x + (tile % columns) * across, y: y + HEAD + Math.floor(tile / columns) * down, size, nodes });
+      layout.tiles.push({ x: x + (tile % columns) * across, y: y + HEAD + Math.floor(tile / columns) * down, width: size, height: high, nodes });
     }
   });
   return layout;
@@ -101,7 +128,7 @@ function placed(sections, width, size, perTile) {
 /** The number of the tile at a point, or -1. A point in a gap belongs to the tile on its left. */
 export function tileAt(layout, x, y) {
   return layout.tiles.findIndex(
-    (tile) => x >= tile.x && x < tile.x + tile.size + layout.gap && y >= tile.y && y < tile.y + tile.size + layout.gap,
+    (tile) => x >= tile.x && x < tile.x + tile.width + layout.gap && y >= tile.y && y < tile.y + tile.height + layout.gap,
   );
 }
 

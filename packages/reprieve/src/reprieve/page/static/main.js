@@ -13,12 +13,13 @@ import "./whatif-panel.js";
 import { Client, keepToken, sentenceOf, takeToken } from "./client.js";
 import { h, setText } from "./dom.js";
 import { emphasis } from "./emphasis.js";
+import { nearness } from "./nearness.js";
 import { Following } from "./following.js";
 import { Picture, kindAndName, membersOf, podsOfUnit, rootOf } from "./picture.js";
 import { showNumbers } from "./summary.js";
 import { tabs } from "./tabs.js";
 import { theme } from "./theme.js";
-import { clock, plural, shownKey, sparedWords } from "./words.js";
+import { clock, moment, plural, shownKey, sparedWords } from "./words.js";
 
 const TEXT_EVERY = 400; // lists and numbers follow the map at this pace
 const HISTORY_EVERY = 20_000;
@@ -32,6 +33,9 @@ class Page {
   #liveAt = 0; // when the live picture's time was told, on the browser's own clock
   #past = null; // the picture that the scrubber chose
   #decision = null;
+  #followed = false; // the time that is shown is that of the open decision
+  #history = null;
+  #historyRead = Promise.resolve();
   #asked = 0;
   #selected = null; // what a reader chose to light up
   #due = 0;
@@ -78,15 +82,15 @@ class Page {
     const isFirst = this.#live === null;
     this.#live = new Picture(keyframe);
     this.#liveAt = performance.now();
-    setText(by("cluster-name"), this.#live.cluster ? ` · ${this.#live.cluster}` : "");
+    setText(by("cluster-name"), this.#live.cluster ?? "");
     document.title = `Reprieve · ${this.#live.cluster}`;
     if (this.#past === null) this.#showAll(isFirst);
     by("panel-whatif").prepare(this.#client, this.#live.can);
-    by("panel-why").prepare(this.#client);
+    by("panel-why").prepare(this.#client, () => this.#shown);
     for (const name of ["why", "exposure"]) by(`tab-${name}`).hidden = this.#live.can[name] === false;
     this.#scrubber.recorded = this.#live.mode === "offline";
+    this.#historyRead = this.#loadHistory();
     if (isFirst) this.#restore();
-    this.#loadHistory();
   }
 
   #changes(message) {
@@ -101,7 +105,7 @@ class Page {
 
   #connection(state, sentence) {
     by("connection").dataset.state = state;
-    setText(by("connection"), this.#past !== null && state !== "lost" ? "looking back" : state);
+    setText(by("connection"), state === "ended" ? "no access" : this.#past !== null && state !== "lost" ? "looking back" : state);
     by("banner").hidden = sentence === null;
     if (sentence === null) by("banner").replaceChildren();
   }
@@ -123,10 +127,10 @@ class Page {
 
   #ended(sentence) {
     this.#connection("ended", sentence);
-    const stays = this.#live === null ? "" : " What you see stays as it was.";
+    const stays = this.#live === null ? "" : ` What you see is of ${clock(this.#live.time)}.`;
     const field = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
     by("banner").replaceChildren(
-      h("span", {}, `No access: ${sentence}. Open the address that the command printed, which has a token, or type one of the cluster's.${stays}`),
+      h("span", {}, `No access: ${sentence}.${stays}`),
       h("form", { onsubmit: (event) => { event.preventDefault(); this.#enter(field.value.trim()); } },
         h("label", { for: "token" }, "Token"), field, h("button", { type: "submit" }, "Use")));
   }
@@ -157,10 +161,10 @@ class Page {
     clearTimeout(this.#due);
     this.#due = 0;
     showNumbers(by("numbers"), this.#shown);
-    this.#list.show(this.#shown);
+    this.#list.show(this.#followed ? this.#live : this.#shown); // one decision must not hide those after it
     if (!this.#pending.hidden) this.#pending.show(this.#shown);
     setText(by("tab-pending"), `Pending ${this.#shown.pending.size || ""}`.trim());
-    if (this.#decision !== null) this.#view.show(this.#decision, this.#shown, this.#now());
+    if (this.#decision !== null) this.#showDecision();
   }
 
   #panelShown(panel) {
@@ -193,6 +197,7 @@ class Page {
     on("show-overlay", (overlay) => this.#showOverlay(overlay));
     on("step-decision", (step) => this.#stepDecision(step));
     on("go-to", (at) => this.#goTo(at));
+    on("go-to-decision", (at) => this.#goTo(at, at !== null));
     on("announce", (words) => setText(by("announcements"), words));
     by("open-search").addEventListener("click", () => this.#live && by("search").open(this.#shown));
     by("open-keys").addEventListener("click", () => by("keys").open());
@@ -249,19 +254,25 @@ class Page {
     if (chosen?.node) this.#map.pin(chosen.node);
   }
 
-  #showOverlay({ victims = [], spared = [], placements = [] }) {
+  #showOverlay({ victims = [], spared = [], placements = [], miss = null, excluded = [] }) {
     this.#map.unpin();
-    this.#emphasize(`What-if: ${plural(victims.length, "victim")}, ${plural(placements.length, "pod")} to place.`, { victims, spared, placements });
+    const near = nearness(this.#shown, { miss, excluded });
+    const found = near === null || placements.length > 0 ? `${plural(victims.length, "victim")}, ${plural(placements.length, "pod")} to place.`
+      : `it does not fit.${miss?.because ? ` Nearest: ${miss.because.text}.` : ""}`;
+    this.#emphasize(`What-if: ${found}`, { victims, spared, placements, near });
   }
 
   async #loadDecision(id, moves = false) {
     const asked = ++this.#asked;
     this.#list.choose(id);
     try {
-      const found = await this.#client.decision(id);
+      const found = await this.#client.decision(id, this.#live.decisions.has(id) ? null : this.#client.at);
+      if (moves) await this.#historyRead;
       if (asked !== this.#asked) return; // another one was chosen meanwhile
       this.#decision = found;
-      this.#view.show(this.#decision, this.#shown, this.#now());
+      if (moves) this.#followDecision();
+      this.#showDecision();
+      if (moves) intoView(this.#view);
     } catch (error) {
       if (asked !== this.#asked) return;
       this.#decision = null;
@@ -277,17 +288,62 @@ class Page {
     this.#view.hidden = true;
     this.#list.choose(null);
     this.#emphasizeDecision();
+    if (this.#followed) this.#goTo(null);
+    intoView(this.#list);
     history.replaceState(null, "", location.pathname);
+  }
+
+  #showDecision() {
+    this.#view.show(this.#decision, this.#shown, this.#now(), this.#placeInTime());
+  }
+
+  /** A decision that has ended is seen on the cluster as it was; one that goes on, on the cluster as it is. */
+  #followDecision() {
+    const { time } = this.#decision.summary;
+    if (this.#isOver() && this.#whyNoPast() === "") this.#goTo(time, true);
+    else if (this.#followed) this.#goTo(null);
+  }
+
+  #isOver() {
+    const { outcome, stage, demand } = this.#decision.summary;
+    const waits = [...this.#live.pending].some(({ uid, group }) => uid === demand.uid || (group !== null && rootOf(this.#live, group).endsWith(demand.key)));
+    return stage === "ended" || (outcome === "refused" && !waits);
+  }
+
+  /** Which time the map shows beside the open decision, and how to get to the other one. */
+  #placeInTime() {
+    if (!this.#isOver()) return null;
+    const { time } = this.#decision.summary;
+    const present = this.#live.mode === "offline" ? "the end of the recording" : "the present";
+    if (this.#past !== null) return { sentence: `The map shows the cluster as it was at ${moment(this.#past.time, this.#live.time)}.`, label: `Show ${present}`, at: null };
+    const missing = this.#whyNoPast();
+    if (missing) return { sentence: `The map shows ${present}, not the cluster as it was then: ${missing}.` };
+    return { sentence: `The map shows ${present}.`, label: "Show the cluster as it was then", at: time };
+  }
+
+  /** Why the cluster cannot be shown as it was at the open decision; empty if it can. */
+  #whyNoPast() {
+    if (this.#live.can.history === false) {
+      return this.#live.mode === "up" ? "this cluster keeps no history (`reprieve up --data-dir DIR` does)" : "there is no history here";
+    }
+    if (this.#history === null) return "the history cannot be read";
+    const { from } = this.#history;
+    return this.#decision.summary.time < from ? `the history begins at ${moment(from, this.#live.time)}` : "";
   }
 
   #emphasizeDecision() {
     this.#selected = null;
     if (this.#decision === null) return this.#map.emphasize(null);
-    const { id, summary: { nodes = [] }, preemption, placements = [] } = this.#decision;
+    const { id, summary: { nodes = [], demand, outcome }, preemption, placements = [], findings = [], miss = null } = this.#decision;
+    if (outcome === "refused") {
+      const excluded = findings.flatMap(({ reason, examples = [] }) => examples.map((name) => ({ name, because: reason })));
+      const near = nearness(this.#shown, { miss, excluded });
+      return this.#map.emphasize(emphasis(`Decision ${id}: ${shownKey(demand.key, demand.uid)} does not fit.${miss?.because ? ` Nearest: ${miss.because.text}.` : ""}`, this.#shown, { near }));
+    }
     const { victims = [], pods = 0, spared = [], unitsSpared = 0, podsSpared } = preemption ?? {};
     const beside = spared.flatMap(({ unit }) => podsOfUnit(this.#shown, unit)).map(({ uid }) => uid);
     const where = new Set([...nodes, ...victims.map(({ node }) => node).filter(Boolean)]);
-    const title = `Decision ${id}: ${plural(pods, "victim")}, ${sparedWords(unitsSpared, podsSpared)} spared, ${plural(where.size, "node")}.`;
+    const title = `Decision ${id}: ${plural(pods, "victim")} on ${plural(where.size, "node")}, ${sparedWords(unitsSpared, podsSpared)} spared.`;
     this.#map.emphasize(emphasis(title, this.#shown,
       { victims: victims.map(({ pod }) => pod.uid), spared: beside, nodes: where, placements: placements.length ? placements : nodes.map((node) => ({ node })) }));
   }
@@ -301,7 +357,7 @@ class Page {
   #restore() {
     const wanted = new URLSearchParams(location.hash.slice(1));
     if (wanted.has("token")) return location.reload();
-    if (wanted.has("decision")) this.#loadDecision(wanted.get("decision"));
+    if (wanted.has("decision")) this.#loadDecision(wanted.get("decision"), true);
     if (wanted.has("node")) this.#map.pin(wanted.get("node"));
     if (wanted.has("panel")) this.#showPanel(`panel-${wanted.get("panel")}`);
   }
@@ -317,15 +373,20 @@ class Page {
     this.#historyDue = 0;
     if (this.#live.can.history === false) return this.#scrubber.show(null, "This is the present. To look back into a journal, open it with `reprieve page DIR`.");
     try {
-      this.#scrubber.show(await this.#client.history());
+      this.#history = await this.#client.history();
+      this.#scrubber.show(this.#history);
     } catch (error) {
       this.#scrubber.show(null, `The past cannot be shown: ${sentenceOf(error)}.`);
     }
     if (this.#past === null && this.#live.mode !== "offline") this.#historySoon(HISTORY_EVERY);
   }
 
-  /** @param {number | null | "now"} at null is live; "now" holds the picture that is on the screen */
-  async #goTo(at) {
+  /**
+   * @param {number | null | "now"} at null is live; "now" holds the picture that is on the screen
+   * @param {boolean} followed it is the time of the open decision
+   */
+  async #goTo(at, followed = false) {
+    this.#followed = followed;
     if (at === null) {
       [this.#past, this.#wanted, this.#client.at] = [null, null, null];
       this.#scrubber.at = null;
@@ -354,6 +415,11 @@ class Page {
       if (this.#wanted === asked) this.#wanted = null;
     }
   }
+}
+
+/** On a narrow screen parts are below each other. */
+function intoView(part) {
+  if (matchMedia("(max-width: 900px)").matches) part.scrollIntoView({ block: "start" });
 }
 
 new Page().start();

@@ -3,7 +3,8 @@
 import { LEAVING, MARKED, PENDING } from "./words.js";
 
 /**
- * @typedef {{name: string, pool: string, zone: string, ready: boolean, cordoned: boolean, allocatable: number[]}} ClusterNode
+ * @typedef {{name: string, pool: string, zone: string, ready: boolean, cordoned: boolean, allocatable: number[],
+ *   taints: string[]}} ClusterNode
  * @typedef {{key: string, uid: string, node: string | null, priority: number, group: string | null, requests: number[],
  *   state: number, nominated: string | null, reason: string | null, since: number | null}} Pod
  *   since: when the page saw the state begin; null if it had begun before
@@ -105,9 +106,9 @@ export class Picture {
     if (this.decisions.size > MOST_DECISIONS) this.decisions.delete(this.decisions.keys().next().value);
   }
 
-  #node([name, pool, zone, ready, cordoned, allocatable], changed) {
+  #node([name, pool, zone, ready, cordoned, allocatable, taints = []], changed) {
     const old = this.nodes.get(name);
-    this.nodes.set(name, { name, pool, zone, ready: Boolean(ready), cordoned: Boolean(cordoned), allocatable });
+    this.nodes.set(name, { name, pool, zone, ready: Boolean(ready), cordoned: Boolean(cordoned), allocatable, taints });
     if (old === undefined || old.pool !== pool || old.zone !== zone) changed.layout = true;
     changed.nodes.add(name);
   }

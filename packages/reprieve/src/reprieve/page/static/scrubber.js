@@ -14,17 +14,17 @@ class Scrubber extends HTMLElement {
   #recorded = false;
   #playing = 0;
   #plot = svg("svg", { role: "img", preserveAspectRatio: "none" });
-  #slider = h("input", { type: "range", min: "0", step: "1", "aria-label": "Time", oninput: () => this.#slide() });
+  #slider = h("input", { type: "range", min: "0", step: "1", "aria-label": "Time", title: "The moment that is shown; bars are preemptions per minute", oninput: () => this.#slide() });
   #words = h("output", { class: "at" });
   #first = h("span", { class: "end" });
   #live = h("button", { type: "button", class: "live", "aria-keyshortcuts": "l", onclick: () => this.toggle() });
-  #play = h("button", { type: "button", "aria-label": "Play", onclick: () => this.#togglePlay() }, "▶");
+  #play = h("button", { type: "button", "aria-label": "Play", title: "Play from here", onclick: () => this.#togglePlay() }, "▶");
   #table = h("rp-table", { class: "sr-only" });
   #none = h("p", { class: "note", hidden: true });
   #controls = h("div", { class: "controls" },
-    h("button", { type: "button", "aria-label": "Previous decision", "aria-keyshortcuts": "[", onclick: () => tell(this, "step-decision", -1) }, "◀"),
+    h("button", { type: "button", "aria-label": "Previous decision", title: "The decision before ([)", "aria-keyshortcuts": "[", onclick: () => tell(this, "step-decision", -1) }, "◀"),
     this.#play,
-    h("button", { type: "button", "aria-label": "Next decision", "aria-keyshortcuts": "]", onclick: () => tell(this, "step-decision", 1) }, "▶▏"),
+    h("button", { type: "button", "aria-label": "Next decision", title: "The decision after (])", "aria-keyshortcuts": "]", onclick: () => tell(this, "step-decision", 1) }, "▶▏"),
     this.#live);
   #time = h("div", { class: "time" }, this.#first, h("div", { class: "track" }, this.#plot, this.#slider), this.#words);
 
@@ -97,6 +97,8 @@ class Scrubber extends HTMLElement {
     this.#live.disabled = this.#recorded && !past;
     setText(this.#play, this.#playing ? "▮▮" : "▶");
     this.#play.setAttribute("aria-label", this.#playing ? "Stop playing" : "Play from here");
+    this.#play.title = this.#playing ? "Stop playing" : "Play from here";
+    this.#live.title = this.#recorded ? "The end of the recording (l)" : past ? "Show the present (l)" : "Hold what is on the screen (l)";
     if (this.#history === null) return;
     const { from, to, knownSince } = this.#history;
     const at = this.#at ?? to;

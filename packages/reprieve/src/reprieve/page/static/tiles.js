@@ -1,6 +1,6 @@
 // How does a tile look? Drawing on a canvas, and nothing else: what is drawn comes as arguments.
 
-import { blocksOf, LEVELS, shownResource, sumsOf } from "./bands.js";
+import { blocksOf, heightsOf, LEVELS, sumsOf } from "./bands.js";
 import { MEMBER, SPARED, VICTIM } from "./emphasis.js";
 import { labelOf } from "./layout.js";
 import { LEAVING, MARKED } from "./words.js";
@@ -8,6 +8,7 @@ import { LEAVING, MARKED } from "./words.js";
 const SINGLE_PODS = 26; // from this size on, a tile has a block for each pod
 const NAMED = 110; // from this size on, a block has the name of its pod
 const LINE = 13;
+const SEEN = 4; // how high a block is at least, where a name has no room
 const SIGNS = 12; // below, a colour alone has to do: the lens and the table have the words
 const DIMMED = 0.3;
 
@@ -15,7 +16,7 @@ const DIMMED = 0.3;
  * @typedef {object} Scene what all tiles have in common
  * @property {import("./picture.js").Picture} picture
  * @property {ReturnType<import("./bands.js").scaleOf>} scale
- * @property {string} resource the chosen one
+ * @property {(node: import("./picture.js").ClusterNode) => number} rowOf which resource is shown of a node
  * @property {import("./emphasis.js").Emphasis | null} emphasis
  * @property {ReturnType<import("./colours.js").coloursOf>} colours
  */
@@ -36,7 +37,7 @@ function drawAlike(pen, scene, tiles, alpha) {
   pen.globalAlpha = alpha;
   const fills = new Map();
   for (const tile of tiles) {
-    fill(fills, scene.colours.free, tile.x, tile.y, tile.size, tile.size);
+    fill(fills, scene.colours.free, tile.x, tile.y, tile.width, tile.height);
     if (!hasBlocks(scene, tile)) fillSums(fills, scene, tile);
   }
   for (const [colour, rectangles] of fills) {
@@ -57,7 +58,7 @@ function fill(fills, colour, x, y, width, height) {
 
 /** Whether single pods are drawn: in large tiles, and where some of them stand out. */
 function hasBlocks(scene, tile) {
-  return tile.nodes.length === 1 && (tile.size >= SINGLE_PODS || (scene.emphasis?.nodes.has(tile.nodes[0]) ?? false));
+  return tile.nodes.length === 1 && (tile.width >= SINGLE_PODS || (scene.emphasis !== null && scene.emphasis.roles.size > 0 && scene.emphasis.nodes.has(tile.nodes[0])));
 }
 
 function drawLabel(pen, scene, tile) {
@@ -65,9 +66,9 @@ function drawLabel(pen, scene, tile) {
   pen.fillStyle = scene.colours.muted;
   pen.textBaseline = "alphabetic";
   const name = tile.nodes[0];
-  const fits = pen.measureText(name).width <= tile.size + 4;
+  const fits = pen.measureText(name).width <= tile.width + 4;
   // The end of a name tells nodes of one pool apart.
-  pen.fillText(fits ? name : `…${name.slice(-Math.floor(tile.size / 7))}`, tile.x, tile.y + tile.size + 14, tile.size + 4);
+  pen.fillText(fits ? name : `…${name.slice(-Math.floor(tile.width / 7))}`, tile.x, tile.y + tile.height + 14, tile.width + 4);
   drawComing(pen, scene, tile, pen.measureText(name).width + 8);
 }
 
@@ -76,22 +77,22 @@ function drawComing(pen, scene, tile, from) {
   const coming = [...scene.picture.nominatedTo(tile.nodes[0])];
   if (!coming.length) return;
   const words = coming.length === 1 ? coming[0].key.slice(coming[0].key.indexOf("/") + 1) : `${coming.length} pods`;
-  if (from + pen.measureText(`◌ ${words}`).width > tile.size + 4) return;
+  if (from + pen.measureText(`◌ ${words}`).width > tile.width + 4) return;
   pen.fillStyle = scene.colours.nominated;
-  pen.fillText(`◌ ${words}`, tile.x + from, tile.y + tile.size + 14);
+  pen.fillText(`◌ ${words}`, tile.x + from, tile.y + tile.height + 14);
 }
 
 /** Erases a tile with the ring that a cursor may have drawn around it. */
 export function eraseTile(pen, tile, gap) {
   const rim = Math.min(3, gap / 2);
-  pen.clearRect(tile.x - rim, tile.y - rim, tile.size + 2 * rim, tile.size + 2 * rim + labelOf(tile.size));
+  pen.clearRect(tile.x - rim, tile.y - rim, tile.width + 2 * rim, tile.height + 2 * rim + labelOf(tile.width));
 }
 
 export function drawRing(pen, tile, colour, gap) {
   const out = Math.min(2.5, gap / 2);
   pen.strokeStyle = colour;
   pen.lineWidth = Math.min(2, gap - 0.5);
-  pen.strokeRect(tile.x - out + 0.5, tile.y - out + 0.5, tile.size + 2 * out - 1, tile.size + 2 * out - 1);
+  pen.strokeRect(tile.x - out + 0.5, tile.y - out + 0.5, tile.width + 2 * out - 1, tile.height + 2 * out - 1);
 }
 
 /** What a tile has beside its bands. */
@@ -102,29 +103,32 @@ function drawSigns(pen, scene, tile) {
     const node = picture.nodes.get(name);
     if (node === undefined) continue;
     if (hasBlocks(scene, tile)) {
-      const row = shownResource(picture.resources, node.allocatable, scene.resource);
+      const row = scene.rowOf(node);
       drawBlocks(pen, scene, tile, blocksOf(picture.podsOn(name), row, node.allocatable[row]));
     }
+    if (emphasis?.near && tile.nodes.length === 1) drawNear(pen, scene, tile, node, emphasis.near);
     if ((!node.ready || node.cordoned) && tile.nodes.length === 1) drawClosed(pen, scene, tile, node);
     isComing ||= emphasis === null ? picture.nominatedTo(name).size > 0 : emphasis.placed.has(name);
   }
   if (isComing) drawNominated(pen, scene, tile);
-  if (labelOf(tile.size)) drawLabel(pen, scene, tile);
+  if (labelOf(tile.width)) drawLabel(pen, scene, tile);
 }
 
 /** One block for each pod, from the bottom up. */
 function drawBlocks(pen, scene, tile, blocks) {
-  const { x, size, y } = tile;
+  const { x, y, width: size } = tile;
   const seam = size >= SINGLE_PODS ? 1 : 0;
   const alpha = pen.globalAlpha;
+  const hasNames = size >= NAMED && blocks.length * (LINE + seam) <= tile.height;
+  const heights = heightsOf(blocks.map(({ share }) => share), tile.height, hasNames ? LINE + seam : SEEN);
   let filled = 0;
-  for (const { pod, share } of blocks) {
-    const bottom = y + size - Math.round(filled * size);
-    filled = Math.min(1, filled + share);
-    const top = y + size - Math.round(filled * size);
+  for (const [index, { pod }] of blocks.entries()) {
+    const bottom = y + tile.height - Math.round(filled);
+    filled = Math.min(tile.height, filled + heights[index]);
+    const top = y + tile.height - Math.round(filled);
     const height = Math.max(1, bottom - top - seam);
     const role = scene.emphasis?.roles.get(pod.uid);
-    pen.globalAlpha = scene.emphasis !== null && role === undefined ? alpha * 0.35 : alpha;
+    pen.globalAlpha = scene.emphasis !== null && scene.emphasis.roles.size > 0 && role === undefined ? alpha * 0.35 : alpha;
     pen.fillStyle = scene.colours.levels[scene.scale.of(pod.priority)];
     pen.fillRect(x, bottom - height, size, height);
     if (role === VICTIM || pod.state === LEAVING) drawCrossed(pen, scene, x, bottom - height, size, height);
@@ -149,8 +153,7 @@ function drawName(pen, scene, pod, x, y, width, height) {
     pen.fillStyle = scene.colours.panel;
     pen.fillRect(x + 5, middle - 7, pen.measureText(shown).width + 6, Math.min(14, height));
   }
-  // The upper levels are far from the paper, and the lower ones near it, in either theme.
-  pen.fillStyle = !hatched && scene.scale.of(pod.priority) >= 3 ? scene.colours.paper : scene.colours.ink;
+  pen.fillStyle = hatched ? scene.colours.ink : scene.colours.onLevels[scene.scale.of(pod.priority)];
   pen.fillText(shown, x + 8, middle + 0.5);
 }
 
@@ -210,23 +213,23 @@ function drawMember(pen, scene, x, y, width, height) {
 function fillSums(fills, scene, tile) {
   const { picture, colours, scale } = scene;
   const sums = { levels: new Float64Array(LEVELS), leaving: 0, marked: 0 };
+  const nodes = tile.nodes.map((name) => picture.nodes.get(name)).filter(Boolean);
+  if (!nodes.length) return;
+  const row = scene.rowOf(nodes[0]);
   let total = 0;
-  for (const name of tile.nodes) {
-    const node = picture.nodes.get(name);
-    if (node === undefined) continue;
-    const row = shownResource(picture.resources, node.allocatable, scene.resource);
+  for (const node of nodes) {
     total += node.allocatable[row] ?? 0;
-    sumsOf(picture.podsOn(name), row, scale, sums);
+    sumsOf(picture.podsOn(node.name), row, scale, sums);
   }
   if (!(total > 0)) return;
-  const { x, y, size } = tile;
-  let filled = 0;
+  const { x, y, width, height } = tile;
+  let [filled, bottom] = [0, 0];
   const band = (held, colour) => {
-    if (!(held > 0)) return;
-    const bottom = Math.round(filled * size);
+    if (!(held > 0) || bottom >= height) return;
     filled = Math.min(1, filled + held / total);
-    const height = Math.max(1, Math.round(filled * size) - bottom);
-    fill(fills, colour, x, y + size - bottom - height, size, height);
+    const top = Math.max(bottom + 1, Math.round(filled * height));
+    fill(fills, colour, x, y + height - top, width, top - bottom);
+    bottom = top;
   };
   for (let level = LEVELS - 1; level >= 0; level--) band(sums.levels[level], colours.levels[level]);
   band(sums.marked + sums.leaving, colours.leaving);
@@ -235,16 +238,34 @@ function fillSums(fills, scene, tile) {
 /** A dashed frame: pods are to come. */
 function drawNominated(pen, scene, tile) {
   pen.strokeStyle = scene.colours.nominated;
-  pen.lineWidth = tile.size >= SIGNS ? 2 : 1;
-  pen.setLineDash(tile.size >= SIGNS ? [4, 3] : [2, 1]);
+  pen.lineWidth = tile.width >= SIGNS ? 2 : 1;
+  pen.setLineDash(tile.width >= SIGNS ? [4, 3] : [2, 1]);
   const inset = pen.lineWidth / 2;
-  pen.strokeRect(tile.x + inset, tile.y + inset, tile.size - 2 * inset, tile.size - 2 * inset);
+  pen.strokeRect(tile.x + inset, tile.y + inset, tile.width - 2 * inset, tile.height - 2 * inset);
   pen.setLineDash([]);
+}
+
+/** How near it is to fitting: what is needed, as a bracket from the top down, and in words what is missing. */
+function drawNear(pen, scene, tile, node, near) {
+  const found = near.nodes.get(node.name);
+  if (found === undefined) return;
+  const { x, y, width, height } = tile;
+  pen.fillStyle = scene.colours.nominated;
+  if (found.needs !== null) pen.fillRect(x + width - 3, y, 3, Math.round(Math.min(1, found.needs) * height));
+  if (found.needs !== null && found.needs <= 1) pen.fillRect(x, y + Math.round(found.needs * height) - 1, width, 1);
+  if (near.nearest === node.name) drawRing(pen, tile, scene.colours.nominated, 8);
+  if (width < NAMED) return;
+  pen.font = `600 11px ${scene.colours.font}`;
+  pen.textBaseline = "middle";
+  pen.fillStyle = scene.colours.panel;
+  pen.fillRect(x + 4, y + 4, Math.min(width - 12, pen.measureText(found.words).width + 8), 16);
+  pen.fillStyle = scene.colours.ink;
+  pen.fillText(found.words, x + 8, y + 12.5, width - 20);
 }
 
 /** Cordoned: a bar across the top. Not ready: a cross over all of it. */
 function drawClosed(pen, scene, tile, node) {
-  const { x, y, size } = tile;
+  const { x, y, width: size, height } = tile;
   if (node.ready) {
     pen.fillStyle = scene.colours.ink;
     pen.fillRect(x, y, size, Math.max(1, Math.round(size / 16)));
@@ -252,9 +273,9 @@ function drawClosed(pen, scene, tile, node) {
   }
   pen.beginPath();
   pen.moveTo(x + 1, y + 1);
-  pen.lineTo(x + size - 1, y + size - 1);
+  pen.lineTo(x + size - 1, y + height - 1);
   pen.moveTo(x + size - 1, y + 1);
-  pen.lineTo(x + 1, y + size - 1);
+  pen.lineTo(x + 1, y + height - 1);
   // Two strokes: one of them is seen on any band.
   for (const [colour, width] of [[scene.colours.panel, 4], [scene.colours.ink, 1.5]]) {
     pen.strokeStyle = colour;

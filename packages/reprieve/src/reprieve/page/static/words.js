@@ -76,8 +76,12 @@ export function priorityWords(priority, own) {
 
 /** "20 units (1,936 pods)"; versions before v1alpha2 did not count the pods. */
 export function sparedWords(units, pods = 0) {
+  if (units === 0) return "no unit";
   return pods >= units ? `${plural(units, "unit")} (${plural(pods, "pod")})` : plural(units, "unit");
 }
+
+/** "no plan" → "No plan" */
+export const sentenceCase = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** "HighestPriority" → "highest priority". */
 export const spaced = (name) => name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
