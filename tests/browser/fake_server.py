@@ -54,7 +54,7 @@ class FakeServer:
         application.router.add_get("/page/api/changes", self._changes)
         application.router.add_get("/page/api/decisions/{id}", self._decision)
         application.router.add_get("/page/api/history", self._history)
-        for name in ("why", "exposure"):
+        for name in ("why", "exposure", "example"):
             application.router.add_get(f"/page/api/{name}", self._answered)
         for name in ("whatif", "apply"):
             application.router.add_post(f"/page/api/{name}", self._answered)

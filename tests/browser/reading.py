@@ -83,9 +83,10 @@ def in_order(world: World) -> list[str]:
 
 
 def click(page: Page, selector: str) -> None:
-    """As a mouse does it: what lies above the element gets the click."""
+    """As a mouse does it, after scrolling: what lies above the element gets the click."""
     x, y = page.until(
-        f"(() => {{ const b = document.querySelector({selector!r})?.getBoundingClientRect();"
+        f"(() => {{ const e = document.querySelector({selector!r});"
+        " e?.scrollIntoView({ block: 'nearest' }); const b = e?.getBoundingClientRect();"
         " return b?.width && [b.left + b.width / 2, b.top + b.height / 2]; })()"
     )
     page.click(x, y)

@@ -1,16 +1,20 @@
 """For all readers: keyboard alone, a screen reader, either theme, and no motion where none is wanted."""
 
+import itertools
+
 import pytest
 
 from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
-from tests.browser.reading import colour, text, texts
+from tests.browser.reading import click, colour, text, texts
 from tests.browser.scripted import World
 from tests.browser.test_cluster_view import drawn
+from tests.browser.test_decisions import open_decision
 
 TEXT_CONTRAST = 4.5  # WCAG AA
 SHAPE_CONTRAST = 3.0
+SHADE_CONTRAST = 1.5  # of what lies beside each other on the map
 
 
 def focused(page: Page) -> str:
@@ -113,6 +117,12 @@ def test_text_and_shapes_are_told_from_their_ground(page: Page, scheme: str) -> 
     assert contrast(colour(page, "warn-ink"), colour(page, "warn")) >= TEXT_CONTRAST
     levels = [luminance(colour(page, f"level-{level}")) for level in range(6)]
     assert levels == sorted(levels, reverse=scheme == "light")  # told apart without hue
+    shades = [colour(page, name) for name in ("free", *(f"level-{level}" for level in range(6)))]
+    for one, other in itertools.pairwise(shades):
+        assert contrast(one, other) >= SHADE_CONTRAST, (one, other)
+    inks = page.evaluate(f"import('./static/colours.js').then((m) => {shades[1:]}.map(m.inkOn))")
+    for ink, shade in zip(inks, shades[1:], strict=True):
+        assert contrast(ink, shade) >= TEXT_CONTRAST, shade
 
 
 def test_the_theme_button_goes_against_the_system_and_is_remembered(page: Page, server: FakeServer) -> None:
@@ -145,6 +155,40 @@ def test_a_narrow_screen_has_all_of_it(page: Page) -> None:
     page.until("document.querySelector('.right').getBoundingClientRect().top > 500")
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
     assert texts(page, "#tab-decisions") == ["Decisions"]
+
+
+def test_on_a_phone_a_tapped_decision_is_in_view_and_its_table_scrolls_inside(page: Page) -> None:
+    page.resize(390, 844)
+    high, items = page.evaluate(
+        "(() => { const top = document.querySelector('.top');"
+        " const tops = [...top.querySelectorAll('h1, .connection, .actions')]"
+        ".map((e) => e.getBoundingClientRect().top); return [top.offsetHeight, tops]; })()"
+    )
+    assert high < 56  # one line
+    assert max(items) - min(items) < 30
+    click(page, ".decisions [data-id='d-317'] button")
+    page.until("document.querySelectorAll('#victims-of tbody tr').length > 0")
+    seen = "document.querySelector('rp-decision-view').getBoundingClientRect().top"
+    page.until(f"Math.abs({seen}) < 100")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide, inner = page.evaluate(
+        "(() => { const e = document.querySelector('#victims-of .wide');"
+        " return [e.clientWidth, e.scrollWidth]; })()"
+    )
+    assert wide <= 390 < inner
+
+
+def test_every_control_has_a_tooltip(page: Page) -> None:
+    open_decision(page, "d-317")
+    page.evaluate("document.querySelector('rp-cluster').pin('gpu8-3')")
+    for key in ("p", "w", "e", "y"):
+        page.press(key)
+    bare = page.evaluate(
+        "[...document.querySelectorAll('.top button, .bar button, .bar select, .controls button,"
+        " #panels button, .copies button, rp-lens .close, rp-scrubber input')]"
+        ".filter((e) => !e.title).map((e) => e.outerHTML)"
+    )
+    assert bare == []
 
 
 def luminance(shown: str) -> float:

@@ -3,7 +3,8 @@
 import random
 
 from reprieve.model.json import Json
-from tests.browser.conftest import SHOWN
+from tests.browser.background import Background
+from tests.browser.conftest import SHOWN, opened
 from tests.browser.devtools import Browser, Page
 from tests.browser.fake_server import FakeServer
 from tests.browser.reading import click, colour, known, numbers, pixel, text, texts, told
@@ -224,3 +225,86 @@ def test_a_name_that_is_hidden_is_its_uid(page: Page, server: FakeServer, world:
     assert texts(page, "rp-lens .pod .name") == ["(hidden) u-17", "(hidden) u-18"]
     page.press("p")
     page.until("document.querySelector('.pending strong').textContent === '(hidden) u-18'")
+
+
+WRITTEN = """(() => {
+  const seen = window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (words, ...more) {
+    seen.push(words);
+    write.call(this, words, ...more);
+  };
+})()"""
+
+
+def test_ordinary_pods_on_nodes_with_devices_are_seen_and_named(
+    browser: Browser, background: Background
+) -> None:
+    """Twenty pods of two cpus on the default shape of `reprieve up`: nothing uses a device."""
+    world = World()
+    for number in range(8):
+        world.add_node(Node(f"gpu-{number}", "gpu8", "", [96_000, 1_048_576, 8]))
+    for number in range(20):
+        world.put(Pod(f"default/web-{number}", 0, [2_000, 1_024, 0], f"gpu-{number % 8}"))
+    server = FakeServer(background, world)
+    page = browser.page()
+    opened(page, server)
+    page.evaluate(WRITTEN)
+    page.press("m")
+    drawn(page)
+    written = page.evaluate("window.written")
+    assert {pod.key.partition("/")[2] for pod in world.pods.values()} <= set(written)
+    assert "8 nodes · 5 % of cpu" in written
+    for name in world.nodes:
+        assert pixel(page, name, 0.95, 0.02) == colour(page, "level-1")
+        assert pixel(page, name, 0.95, 0.5) == colour(page, "free")
+    page.close()
+    server.close()
+
+
+def test_a_pod_beside_those_that_use_devices_is_seen(page: Page, server: FakeServer, world: World) -> None:
+    node = world.add_node(Node("probe", "gpu8-h100", "zone-a", [128_000, 1_048_576, 8]))
+    pods = [Pod("team-a/gpu", 1000, GPUS, "probe"), Pod("team-a/cpu", -10, [1_000, 1_024, 0], "probe")]
+    server.change(node, *map(world.put, pods))
+    at_revision(page, server)
+    drawn(page)
+    assert pixel(page, "probe", 0.5, 0.06) == colour(page, "level-5")
+    assert pixel(page, "probe", 0.5, 0.15) == colour(page, "level-0")
+    assert pixel(page, "probe", 0.5, 0.5) == colour(page, "free")
+
+
+def test_tiles_stay_where_they_are_between_the_tabs(page: Page) -> None:
+    tiles = "JSON.stringify(document.querySelector('rp-cluster').layout.tiles.map(({ x, y }) => [x, y]))"
+    drawn(page)
+    before = page.evaluate(tiles)
+    for key in ("p", "w", "Escape", "e", "y", "Escape", "d"):
+        page.press(key)
+        drawn(page)
+        assert page.evaluate(tiles) == before, key
+
+
+def test_the_card_of_a_node_has_its_taints(page: Page, server: FakeServer, world: World) -> None:
+    taints = ["nvidia.com/gpu=present:NoSchedule", "team=a:NoExecute"]
+    server.change(world.add_node(Node("probe", "gpu8-h100", "zone-a", [1_000, 1_024, 8], taints=taints)))
+    at_revision(page, server)
+    page.evaluate("document.querySelector('rp-cluster').pin('probe')")
+    page.until("!document.querySelector('rp-lens').hidden")
+    assert texts(page, "rp-lens .taints code") == taints
+
+
+def test_pods_of_one_workload_that_wait_for_the_same_are_one_line(
+    page: Page, server: FakeServer, world: World
+) -> None:
+    reason = "0/60 nodes are available: {} Insufficient cpu."
+    pods = [
+        Pod(f"team-a/web-{n}", 7000, GPUS, None, None, PENDING, None, reason.format(n)) for n in range(300)
+    ]
+    server.change(*map(world.put, pods))
+    at_revision(page, server)
+    page.press("p")
+    page.until("document.querySelector('.pending strong')?.textContent === 'team-a/web'")
+    assert "300 pods" in texts(page, ".pending > li .first")[0]
+    assert len(texts(page, ".pending > li")) == 4
+    click(page, ".pending .fold > button")
+    page.until("document.querySelectorAll('.pending .fold li').length === 100")
+    assert "and 200 more" in text(page, ".pending .fold")

@@ -1,9 +1,16 @@
 """Decisions: the list, one decision with its reasons, and what can be copied of it."""
 
+import itertools
+
+from reprieve.model.json import Json
 from tests.browser.devtools import Page
 from tests.browser.fake_server import FakeServer
-from tests.browser.reading import click, decisions, in_order, text, texts
-from tests.browser.scripted import LEAVING, World, summary
+from tests.browser.reading import click, colour, decisions, in_order, pixel, text, texts
+from tests.browser.scripted import LEAVING, PENDING, Node, Pod, World, summary
+
+
+def drawn(page: Page) -> None:
+    page.evaluate("new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
 
 
 def open_decision(page: Page, number: str) -> None:
@@ -11,7 +18,9 @@ def open_decision(page: Page, number: str) -> None:
     page.until(f"document.querySelector('rp-decision-view h2')?.textContent === 'Decision {number}'")
 
 
-def test_every_decision_is_listed_newest_first(page: Page, server: FakeServer, world: World) -> None:
+def test_preemptions_are_listed_before_refusals_newest_first(
+    page: Page, server: FakeServer, world: World
+) -> None:
     assert decisions(page) == in_order(world)
     server.change(world.decide(summary(318, victims=4)))
     page.until("document.querySelector('.decisions > li').dataset.id === 'd-318'")
@@ -54,6 +63,77 @@ def test_a_decision_has_stages_victims_spared_units_and_the_plans_that_lost(page
     assert "pods stopped 16" in quality
     assert "the best of 8 placements by: lowest highest priority" in quality
     assert "No plan can do better than" in quality
+
+
+REFUSAL = {"outcome": "refused", "stage": None, "ended": None, "victims": 0, "cost": None, "proved": None}
+
+
+def refused(number: int, key: str, why: str) -> Json:
+    demand = {"kind": "Pod", "key": key, "uid": f"uid-{key}", "priority": 0, "pods": 1}
+    return summary(number, demand=demand, why=why, **REFUSAL)
+
+
+def test_refusals_of_one_workload_for_one_reason_are_one_line(
+    page: Page, server: FakeServer, world: World
+) -> None:
+    """464 of 465 entries said the same."""
+    key = "default/web-7c5ddbdf54-{}{}xzx".format
+    suffixes = list(itertools.product("bcdfghjklmnpqrstvwxz24", repeat=2))[:464]
+    server.change(
+        *(
+            world.decide(refused(1000 + n, key(*two), f"gpu-{n} is short of cpu by {n}"))
+            for n, two in enumerate(suffixes)
+        ),
+        world.decide(refused(2000, "default/other", "gpu-1 is short of cpu by 3")),
+        world.decide(refused(2001, key("9", "9"), "no node matches its affinity")),
+    )
+    page.until("document.querySelectorAll('.refusals > li').length === 4")
+    assert texts(page, ".refusals > li > button strong") == [
+        *("default/web-7c5ddbdf54-99xzx", "default/other", "default/web", "team-c/giant"),
+    ]
+    assert text(page, "h3.kind") == "Refused: 467 decisions of 4 kinds"
+    assert "464 decisions" in text(page, ".refusals .fold .first")
+    assert text(page, ".decisions > li strong") == "team-a/urgent"  # preemptions stay above
+    click(page, ".refusals .fold > button")
+    page.until("document.querySelectorAll('.refusals .fold li').length === 100")
+    page.evaluate("document.querySelector('.refusals .fold li:nth-child(3) button').click()")
+    page.until("document.querySelector('rp-decision-view h2')?.textContent === 'Decision d-1461'")
+
+
+def test_what_is_refused_opens_on_the_reasons_and_the_map_stays_readable(
+    page: Page, server: FakeServer, world: World
+) -> None:
+    """And it says of each node how near it is."""
+    node = world.add_node(Node("probe", "cpu16", "zone-a", [16_000, 65_536, 0]))
+    waits = Pod("team-a/waits", 0, [10_000, 1_024, 0], None, None, PENDING)
+    runs = world.put(Pod("team-b/runs", -10, [8_000, 1_024, 0], "probe"))
+    found = refused(3000, waits.key, "probe is short of cpu by 2")
+    found["demand"]["uid"] = waits.uid
+    miss = {
+        **{"pod": {"uid": waits.uid}, "placed": 0, "needed": 1, "node": "probe", "resource": "cpu"},
+        **{"short": 2_000, "nodes": 1, "kept": 0, "because": {"text": "probe is short of cpu by 2"}},
+    }
+    reason = {"code": "Reason", "detail": "", "text": "it has insufficient cpu left"}
+    world.details["d-3000"] = {
+        **{"id": "d-3000", "preemption": None, "miss": miss},
+        "findings": [{"reason": reason, "nodes": 61, "curable": True, "examples": ["probe"]}],
+    }
+    server.change(node, world.put(waits), runs, world.decide(found))
+    page.until("!!document.querySelector('.decisions [data-id=\"d-3000\"]')")
+    drawn(page)
+    open_decision(page, "d-3000")
+    drawn(page)
+    assert page.evaluate("document.querySelector('#tab-refused-nodes').ariaSelected") == "true"
+    assert "team-a/waits does not fit. Nearest: probe is short of cpu by 2." in text(page, "rp-cluster .note")
+    assert "dimmed" not in text(page, "rp-cluster .note")
+    assert pixel(page, "probe", 0.5, 0.1) == colour(page, "level-0")
+    # A bracket over what is needed, from the top down; and words.
+    assert pixel(page, "probe", 0.98, 0.9) == colour(page, "nominated")
+    page.evaluate("document.querySelector('rp-cluster').pin('probe')")
+    page.until("document.querySelector('rp-lens .near')?.textContent === 'Short of 2 cpu.'")
+    page.evaluate("document.querySelector('rp-cluster').pin('gpu8-0')")
+    page.until("document.querySelector('rp-lens h3')?.textContent === 'gpu8-0'")
+    assert text(page, "rp-lens .near") in {"Refused for another reason.", "Short of 2 cpu."}
 
 
 def test_the_victims_states_follow_the_cluster(page: Page, server: FakeServer, world: World) -> None:

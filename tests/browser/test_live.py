@@ -15,6 +15,7 @@ from tests.browser.devtools import Browser, Page
 from tests.browser.live import Live, classes, live
 from tests.browser.proxy import Proxy
 from tests.browser.reading import click, decisions, known, text, texts
+from tests.browser.test_questions import EXAMPLE
 from tests.e2e.daemon import until
 from tests.e2e.up import Kubectl, checked_kubectl, pod
 
@@ -139,8 +140,11 @@ def test_it_follows_the_cluster_and_misses_no_decision_after_reconnects(
     until(lambda: placed(kubectl) == {row[0]: row[2] for row in known(page)["pods"]})
     wanted = [decision["id"] for decision in up.api("picture")["decisions"]]
     assert len(wanted) >= STEPS // 3
-    page.until(f"document.querySelectorAll('.decisions > li').length === {len(wanted)}")
-    assert decisions(page) == list(reversed(wanted))
+    page.until(
+        "[...document.querySelectorAll('.fold > button[aria-expanded=false]')].forEach((b) => b.click()),"
+        f" document.querySelectorAll('.decisions [data-id]').length === {len(wanted)}"
+    )
+    assert sorted(decisions(page)) == sorted(wanted)
     for number in wanted:
         click(page, f".decisions [data-id='{number}'] button")
         page.until(f"document.querySelector('rp-decision-view h2')?.textContent === 'Decision {number}'")
@@ -166,6 +170,15 @@ def test_a_what_if_is_seen_before_it_is_applied(page: Page, up: Live, kubectl: K
     page.type("\tnot: [yaml")
     page.press("Control+Enter")
     page.until("!!document.querySelector('rp-whatif .failure')")
+
+
+def test_the_example_is_not_refused(page: Page, kubectl: Kubectl) -> None:
+    """Here it preempts: there are a class and pods below it."""
+    page.press("w")
+    page.evaluate(EXAMPLE)
+    page.until("!!document.querySelector('rp-whatif .outcome, rp-whatif .failure')")
+    assert "Pod default/example · priority 10,000" in text(page, "rp-whatif .outcome")
+    assert "It fits only by preemption." in text(page, "rp-whatif .outcome")
 
 
 def test_exposure_and_why_answer_for_the_cluster(page: Page, kubectl: Kubectl) -> None:

@@ -1,5 +1,6 @@
 """Modules that are pure, called in the browser that runs them."""
 
+import itertools
 import json
 import random
 import shlex
@@ -93,6 +94,68 @@ def test_priorities_are_spread_over_the_levels(blank: Page) -> None:
     many = levels(list(range(100)))
     assert many == sorted(many)
     assert set(many) == {0, 1, 2, 3, 4, 5}
+
+
+def test_a_priority_keeps_its_level_while_others_come_and_go(blank: Page) -> None:
+    body = """(m) => {
+      let scale = m.scaleOf([0]);
+      const seen = [];
+      for (const now of [[0, 1000], [0, 500, 1000], [-10, 0, 500, 1000, 9000], [9000], [-10, 9000]]) {
+        scale = m.scaleOf(now, scale.levels);
+        seen.push([-10, 0, 500, 1000, 9000].map((one) => (scale.levels.has(one) ? scale.of(one) : null)));
+      }
+      return seen;
+    }"""
+    seen = call(blank, "bands.js", body)
+    for before, after in itertools.pairwise(seen):
+        assert all(then in (None, now) for then, now in zip(before, after, strict=True))
+    assert seen[-1] == sorted(seen[-1])
+    assert len(set(seen[-1])) == 5  # each has a colour of its own
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_pod_has_a_height_and_none_is_beyond_the_tile(blank: Page, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(25):
+        count, size, line = chance.randrange(1, 40), chance.randrange(26, 320), chance.choice((4, 14))
+        raw = [chance.choice((0, 0, 0.01, 1, 5)) for _ in range(count)]
+        full = chance.choice((0.3, 1, 1))
+        shares = [full * one / sum(raw) if sum(raw) else 0 for one in raw]
+        heights = call(blank, "bands.js", f"(m) => m.heightsOf({json.dumps(shares)}, {size}, {line})")
+        assert sum(heights) <= size + 1e-6
+        assert min(heights) >= min(line, 0.9 * size / count) - 1e-6
+        pairs = sorted(zip(shares, heights, strict=True))
+        assert [high for _, high in pairs] == pytest.approx(sorted(heights))  # more is never lower
+
+
+def test_the_resource_that_is_shown_is_one_that_something_uses(blank: Page) -> None:
+    body = """(m) => {
+      const picture = (pods) => ({
+        resources: ["cpu", "memory", "x/gpu"],
+        nodes: new Map([["n", { name: "n", pool: "p", allocatable: [100, 100, 8] }]]),
+        podsOn: () => pods.map((requests) => ({ requests, state: 1 })),
+      });
+      const shown = (pods, before) => m.shownRows(picture(pods), "automatic", new Map(before ?? [])).get("p");
+      return [shown([]), shown([[5, 1, 0]]), shown([[1, 50, 0]]), shown([[90, 1, 1]]),
+        shown([[52, 50, 0]], [["p", 1]]), shown([[60, 50, 0]], [["p", 1]]), shown([], [["p", 2]])];
+    }"""
+    assert call(blank, "bands.js", body) == [0, 0, 1, 2, 1, 0, 2]
+
+
+def test_names_of_pods_tell_what_made_them(blank: Page) -> None:
+    names = ["d/web-7c5ddbdf54-x2x9z", "d/web-3", "d/job-2-x2x9z", "d/etl", "d/app-proxy", ""]
+    found = call(blank, "folding.js", f"(m) => {json.dumps(names)}.map(m.workloadOf)")
+    assert found == ["d/web", "d/web", "d/job", "d/etl", "d/app-proxy", ""]
+
+
+def test_a_few_nodes_use_the_height_that_there_is(blank: Page) -> None:
+    nodes = json.dumps([{"name": "gpu", "nodes": [f"gpu-{i}" for i in range(8)]}])
+    for width, height in ((880, 620), (880, 240), (360, 500)):
+        body = f"(m) => {{ const l = m.layOut({nodes}, {width}, {height}); return [l.height, l.tiles[0]]; }}"
+        used, tile = call(blank, "layout.js", body)
+        assert used <= height
+        assert used >= 0.85 * height, (width, height)
+        assert tile["height"] >= tile["width"]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -15,6 +15,11 @@ REPORT = {
 }
 
 
+EXAMPLE = (
+    "[...document.querySelectorAll('rp-whatif button')].find((b) => b.textContent === 'Example').click()"
+)
+
+
 def ask(page: Page, yaml: str) -> None:
     page.press("w")
     page.type(yaml)
@@ -49,7 +54,7 @@ def test_a_plan_appears_on_the_map_before_anything_is_submitted(
     assert "What-if: 1 victim, 1 pod to place." in text(page, "rp-cluster .note")
     drawn(page)
     # The dashed frame of what is to come.
-    assert pixel(page, "gpu8-0", 0.005, 0.998) == colour(page, "nominated")
+    assert pixel(page, "gpu8-0", 0.03, 0.998) == colour(page, "nominated")
 
 
 def test_yaml_that_is_none_is_a_sentence_and_stays_in_the_field(page: Page, server: FakeServer) -> None:
@@ -151,3 +156,90 @@ def test_the_map_says_what_it_shows_before_the_next_frame(page: Page) -> None:
         " document.querySelector('rp-cluster .note').textContent)"
     )
     assert said.startswith("What-if: 0 victims, 0 pods to place.")
+
+
+def test_what_does_not_fit_says_of_each_node_how_near_it_is(
+    page: Page, server: FakeServer, world: World
+) -> None:
+    free = {
+        name: node.allocatable[0] - sum(p.requests[0] for p in world.on(name))
+        for name, node in world.nodes.items()
+    }
+    nearest = max(free, key=lambda name: free[name])
+    text_of = f"{nearest} is short of cpu by 1"
+    miss = {
+        "pod": {"uid": "new"},
+        "placed": 0,
+        "needed": 1,
+        "node": nearest,
+        "resource": "cpu",
+        "short": 1000,
+    }
+    reason = {"code": "InsufficientResource", "text": "it has insufficient cpu left"}
+    excluded = [{"name": name, "because": reason} for name in world.nodes]
+    overlay: dict[str, list[str]] = {"victims": [], "spared": [], "placements": []}
+    more = {"miss": {**miss, "nodes": 1, "kept": 0, "because": {"text": text_of}}, "excluded": excluded}
+    server.answers["whatif"] = (
+        200,
+        {**REPORT, "outcome": "Unschedulable", "placements": [], "overlay": overlay, **more},
+    )
+    before = pixel(page, "gpu8-0", 0.5, 0.02)
+    ask(page, "kind: Pod")
+    page.until("!!document.querySelector('.outcome.unschedulable')")
+    assert text(page, "rp-cluster .note") == f"What-if: it does not fit. Nearest: {text_of}."
+    assert "it has insufficient cpu left" in text(page, "rp-whatif .result table")
+    assert "60 nodes that cannot take it" in text(page, "rp-whatif .result table")
+    drawn(page)
+    page.evaluate(f"document.querySelector('rp-cluster').pin({nearest!r})")
+    page.until("document.querySelector('rp-lens .near')?.textContent === 'Short of 1 cpu.'")
+    page.evaluate("document.querySelector('rp-cluster').pin('cpu16-0')")
+    page.until("document.querySelector('rp-lens .near')?.textContent.startsWith('Too small by ')")
+    page.press("Escape", "Escape", "Escape")
+    drawn(page)
+    assert pixel(page, "gpu8-0", 0.5, 0.02) == before
+
+
+def test_the_example_is_one_of_the_server_and_is_asked_at_once(page: Page, server: FakeServer) -> None:
+    server.answers["example"] = (200, {"yaml": "kind: Pod"})
+    server.answers["whatif"] = (200, {**REPORT, "outcome": "Fits", "overlay": {}})
+    page.press("w")
+    page.evaluate(EXAMPLE)
+    page.until("!!document.querySelector('.outcome.fits')")
+    assert server.asked == [("example", ""), ("whatif", "kind: Pod")]
+    assert page.evaluate("document.getElementById('whatif-yaml').value") == "kind: Pod"
+
+
+def test_why_says_of_what_is_gone_what_would_have_protected_it(page: Page, server: FakeServer) -> None:
+    remedies = [{"text": "A higher priority.", "how": None}]
+    for state, heading in (
+        ("Preempted", "What would have protected it"),
+        ("Pending", "What would let it run"),
+    ):
+        answer = {"text": f"It is {state}.", "state": state, "statements": [], "remedies": remedies}
+        server.answers["why"] = (200, answer)
+        page.press("y")
+        page.evaluate("document.getElementById('why-key').select()")
+        page.type("team-b/x")
+        page.press("Enter")
+        page.until(f"document.querySelector('rp-why .lead')?.textContent === 'It is {state}.'")
+        assert text(page, "rp-why h3").startswith(heading)
+
+
+def test_names_are_completed(page: Page, server: FakeServer, world: World) -> None:
+    """Also a name without its namespace, if there is only one."""
+    server.answers["why"] = (200, {"text": "So it is.", "statements": []})
+    alone = next(pod for pod in world.pods.values() if pod.group is None and pod.node)
+    name = alone.key.partition("/")[2]
+    page.press("y")
+    page.type(name[:5])
+    offered = page.until("[...document.querySelectorAll('#why-names option')].map((o) => o.value)")
+    assert alone.key in offered or len(offered) == 50
+    page.evaluate("document.getElementById('why-key').select()")
+    page.type(name)
+    page.press("Enter")
+    page.until("!!document.querySelector('rp-why .lead')")
+    assert server.asked == [("why", f"pod={alone.key}")]
+    page.evaluate("document.querySelector('rp-why select').value = 'group'")
+    page.evaluate("document.getElementById('why-key').select()")
+    page.type("eval")
+    page.until("document.querySelector('#why-names option')?.value === 'team-c/eval'")

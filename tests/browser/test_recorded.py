@@ -12,8 +12,9 @@ import pytest
 from tests.browser.conftest import SHOWN
 from tests.browser.devtools import Browser, Page
 from tests.browser.live import classes, live
-from tests.browser.reading import decisions, numbers, text, texts
+from tests.browser.reading import click, decisions, numbers, text, texts
 from tests.browser.test_live import wants
+from tests.browser.test_questions import EXAMPLE
 from tests.browser.test_time import slide
 from tests.e2e.up import PATIENCE, REPRIEVE, Kubectl
 from tests.processes import started
@@ -66,3 +67,19 @@ def test_a_journal_is_shown_at_its_end_and_at_earlier_moments(browser: Browser, 
         page.until("!!document.querySelector('#victims-of tbody tr')")
         assert texts(page, "#victims-of tbody th") == ["default/batch-0", "default/batch-1"]
         assert page.evaluate("document.querySelectorAll('rp-scrubber svg rect').length") == 1
+        # It has ended: the map and the clock are at its time, with the victims.
+        page.until("document.getElementById('connection').textContent === 'looking back'")
+        page.until("!!document.querySelector('rp-cluster').picture.podByKey('default/batch-0')")
+        assert "The map shows the cluster as it was at " in text(page, "rp-decision-view .place")
+        assert decisions(page) != []
+        click(page, "rp-decision-view .place button")
+        page.until("document.getElementById('connection').textContent === 'recording'")
+        assert texts(page, "#victims-of .state") == ["✓ gone"] * 2
+
+
+def test_a_recording_can_be_asked_about_its_example(browser: Browser, journal: Path) -> None:
+    with shown(browser, journal) as page:
+        page.press("w")
+        page.evaluate(EXAMPLE)
+        page.until("!!document.querySelector('rp-whatif .outcome, rp-whatif .failure')")
+        assert "Pod default/example · priority 10,000" in text(page, "rp-whatif .outcome")

@@ -143,7 +143,8 @@ def test_without_a_token_it_says_what_to_do(browser: Browser, server: FakeServer
     page = browser.page()
     page.open(server.address)
     page.until("document.getElementById('connection')?.dataset.state === 'ended'")
-    assert text(page, "#banner").startswith("No access: the token is not valid.Token")
+    assert text(page, "#banner") == "No access: the token is not valid.TokenUse"
+    assert page.evaluate("document.querySelector('main').hidden")  # and nothing else
     assert decisions(page) == []
     assert page.seen.errors == []
     page.close()

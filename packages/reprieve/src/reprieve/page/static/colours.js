@@ -33,7 +33,7 @@ export function inkOn(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255)
     .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return luminance > 0.18 ? "#0b0f12" : "#ffffff";
+  return luminance > 0.18 ? "#060a0c" : "#ffffff";
 }
 
 /** @param {ReturnType<import("./bands.js").scaleOf>} scale */

@@ -8,13 +8,13 @@ const MOST_ROWS = 300;
 
 class ExposurePanel extends HTMLElement {
   #client = null;
-  #namespace = h("select", { id: "exposure-namespace", onchange: () => this.load() });
+  #namespace = h("select", { id: "exposure-namespace", title: "Whose pods are listed", onchange: () => this.load() });
   #result = h("div", { class: "result", "aria-live": "polite" });
 
   connectedCallback() {
     if (this.firstChild) return;
     this.append(h("div", { class: "bar" }, h("label", { for: "exposure-namespace" }, "Namespace"), this.#namespace,
-      h("button", { type: "button", onclick: () => this.load() }, "Refresh")), this.#result);
+      h("button", { type: "button", title: "Ask again", onclick: () => this.load() }, "Refresh")), this.#result);
   }
 
   prepare(client, picture) {

@@ -84,6 +84,7 @@ class Page {
     this.#liveAt = performance.now();
     setText(by("cluster-name"), this.#live.cluster ?? "");
     document.title = `Reprieve · ${this.#live.cluster}`;
+    document.querySelector("main").hidden = false; // before, there is nothing that a control could act on
     if (this.#past === null) this.#showAll(isFirst);
     by("panel-whatif").prepare(this.#client, this.#live.can);
     by("panel-why").prepare(this.#client, () => this.#shown);

@@ -29,7 +29,7 @@ class WhyPanel extends HTMLElement {
   connectedCallback() {
     if (this.firstChild) return;
     this.append(h("div", { class: "bar" }, this.#kind, h("label", { for: "why-key", class: "sr-only" }, "Name"), this.#key, this.#names,
-      h("button", { type: "button", class: "primary", onclick: () => this.ask(this.#kind.value, this.#key.value) }, "Why?")), this.#result);
+      h("button", { type: "button", class: "primary", title: "Ask (Enter)", onclick: () => this.ask(this.#kind.value, this.#key.value) }, "Why?")), this.#result);
   }
 
   /** @param {() => import("./picture.js").Picture} shown whose names are completed */
