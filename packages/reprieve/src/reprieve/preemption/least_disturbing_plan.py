@@ -99,7 +99,8 @@ class LeastDisturbancePlanning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         planning, question = self.planning, self.planning.question
         reach = self._reach(self._ceiling(usual))
-        target = sum(node != NOWHERE for node in placement.nodes)
+        # Where not all members are needed, the usual plan may give room to fewer than would fit without all units.
+        target = sum(node != NOWHERE for node in usual.placement.nodes)
         counted, strict = self._counted(reach, target), question.policy.breaks_no_budget
         bound = counted.below(question.criteria, usual.cost)
         effort = question.demand.effort.lent(all_of_it=not question.demand.topology_key)
