@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.architecture.source import ROOT
 
-SOURCE = ROOT / "packages/reprieve/src/reprieve"
+UNIT = ROOT / "packages/reprieve/tests/unit"
 _MOST_SECONDS = 300.0
 _TOLD = "told.txt"
 
@@ -34,55 +34,64 @@ def seeds(*numbers: int) -> tuple[str, ...]:
 
 def unit(test: str) -> tuple[str, ...]:
     """A test of the scheduler alone, which is looked at after every step: the cheapest where it is enough."""
-    return (*PYTEST, str(ROOT / "tests/unit/scheduler" / test))
+    return (*PYTEST, str(UNIT / "scheduler" / test))
 
 
 WHOLE = unit("test_whole_units.py")
 IMPROVING = unit("test_improving.py")
-CRITERIA = (*PYTEST, str(ROOT / "tests/unit/preemption/test_criteria.py"))
+CRITERIA = (*PYTEST, str(UNIT / "preemption/test_criteria.py"))
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
     name: str
-    file: str
-    old: str
+    file: str  # from its package on
+    old: str  # is there once
     new: str
     found_by: tuple[str, ...]  # arguments of python: what finds it fastest
+
+    @property
+    def source(self) -> Path:
+        """Where packages of the file's distribution are."""
+        (package,) = ROOT.glob(f"packages/*/src/{Path(self.file).parts[0]}")
+        return package.parent
+
+    def original(self) -> str:
+        return (self.source / self.file).read_text()
 
 
 MUTATIONS = (
     Mutation(
         "a lost wake-up: the preemptor is not decided when the last victim is gone",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
     Mutation(
         "a preemptor that is held for ever after the calls",
-        "scheduler/execution/plan_driver.py",
-        "        state.queue.let_wait(key, now)\n",
+        "reprieve/scheduler/execution/plan_driver.py",
+        "        state.queue.let_wait(key, now.elapsed)\n",
         "        pass\n",
         STATES,
     ),
     Mutation(
         "a missing precondition: a namesake of the victim is evicted",
-        "cluster/mini/scheduler_calls.py",
+        "reprieve_minicluster/store/scheduler_calls.py",
         "store.delete(key_of_target(pod), uid=pod.uid)",
         "store.delete(key_of_target(pod))",
         seeds(14, 54, 99, 142),
     ),
     Mutation(
         "victims are evicted before they are marked",
-        "scheduler/plans/handover.py",
+        "reprieve/scheduler/plans/handover.py",
         "    (Stage.NOMINATED, Turn.ANSWERED): Stage.MARKING,\n",
         "    (Stage.NOMINATED, Turn.ANSWERED): Stage.EVICTING,\n",
         STATES,
     ),
     Mutation(
         "a mark that is not cleared: what an earlier run left stays",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         '    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or '
         "group_marks.is_shown_open(state, m)}\n",
         "    return set()\n",
@@ -90,77 +99,77 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination that is not withdrawn",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         '    state.outbox.put(*(Nominate(nomination.pod, "") for nomination in written))\n',
         "",
         STATES,
     ),
     Mutation(
         "room that is not reserved",
-        "scheduler/deciding/plan_opening.py",
+        "reprieve/scheduler/deciding/plan_opening.py",
         "            state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)\n",
         "            pass\n",
         unit("test_core_preemption.py"),
     ),
     Mutation(
         "a plan that goes on after an eviction failed",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    plan_anew(state, key, failure.reason, now)\n    if isinstance(found, Requester):\n",
         "    if isinstance(found, Requester):\n",
         STATES,
     ),
     Mutation(
         "a plan whose end is not recorded",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    state.plan_log.on_ended(key, reason, now)\n",
         "",
         STATES,
     ),
     Mutation(
         "evictions that are not judged when their preemptor is bound",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "    on_pod_settled(state, key, pod, now)\n",
         "",
         STATES,
     ),
     Mutation(
         "an answer that was lost and is not asked for again",
-        "scheduler/events/unknown_outcomes.py",
+        "reprieve/scheduler/events/unknown_outcomes.py",
         "            if state.plans.match_lost_answer(effect) or",
         "            if",
         STATES,
     ),
     Mutation(
         "a victim that vanishes by itself is waited for",
-        "scheduler/plans/handover.py",
+        "reprieve/scheduler/plans/handover.py",
         "replace(handover, gone=handover.gone | {target}, pending=pending)",
         "replace(handover, pending=pending)",
         STATES,
     ),
     Mutation(
         "old news revive the dead",
-        "scheduler/mirror/tombstones.py",
+        "reprieve/scheduler/mirror/tombstones.py",
         "        return last is not None and",
         "        return False and last is not None and",
         seeds(19, 63, 64, 87),
     ),
     Mutation(
-        "a clock that is put back stops all that waits",
-        "scheduler/state.py",
-        "        if now < self._now:\n",
-        "        if False:\n",
-        seeds(261, 419, 474, 639),
+        "durations are measured on a clock that may be set",
+        "reprieve/runtime/loop.py",
+        "        return Moment(self._clock(), asyncio.get_running_loop().time())\n",
+        "        return Moment(self._clock(), self._clock())\n",
+        seeds(213, 261, 474),
     ),
     Mutation(
         "a bind that failed keeps its room",
-        "scheduler/events/binding.py",
+        "reprieve/scheduler/events/binding.py",
         "    state.wake(state.world.count_anew((pod.namespace, pod.name)), now, assumed.node)\n",
         "",
         unit("test_binding.py::test_a_failed_bind_gives_the_room_back"),
     ),
     Mutation(
         "a group is torn apart: only its first pod is evicted",
-        "scheduler/plans/handover.py",
+        "reprieve/scheduler/plans/handover.py",
         "    return tuple(Evict(victim) for victim in handover.victims if",
         "    return tuple(Evict(victim) for victim in handover.victims[:1] if",
         STATES,
@@ -168,112 +177,112 @@ MUTATIONS = (
     # A group that is evicted whole goes whole or not at all.
     Mutation(
         "a group is left in part: pods that joined it since the decision stay",
-        "scheduler/execution/last_look.py",
+        "reprieve/scheduler/execution/last_look.py",
         "if pod in known or not state.is_preparing(pod)}\n",
         "if pod in known}\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a pod of which is heard after the first delete stays",
-        "scheduler/execution/unit_driver.py",
+        "reprieve/scheduler/execution/unit_driver.py",
         "    if not len(units) or target in units",
         "    if True or target in units",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a pod stays that a watch shows when a victim counts as stuck",
-        "scheduler/execution/unit_driver.py",
-        "else partial(state.is_past, now=now)\n",
+        "reprieve/scheduler/execution/unit_driver.py",
+        "else partial(state.is_past, now=now.elapsed)\n",
         "else state.is_over\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: members whose room is not needed stay",
-        "scheduler/plans/handover.py",
+        "reprieve/scheduler/plans/handover.py",
         "    return tuple(Evict(victim) for victim in handover.victims if victim not in handover.gone)",
         "    return tuple(Evict(v) for v in handover.victims if v not in handover.gone | handover.elsewhere)",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a delete whose answer was lost is not sent again without its plan",
-        "scheduler/events/unknown_outcomes.py",
+        "reprieve/scheduler/events/unknown_outcomes.py",
         "            if state.plans.match_lost_answer(effect) or unit_driver.resend(state, effect):\n",
         "            if state.plans.match_lost_answer(effect):\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a delete that was refused is not sent again",
-        "scheduler/ledger/unit_evictions.py",
-        "        self._due[pod] = now + pause\n",
+        "reprieve/scheduler/ledger/unit_evictions.py",
+        "        self._due[pod] = now + max(_SOON, _PAUSES.after(refusals))\n",
         "",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: deletes are taken back when the preemptor goes in the same breath",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         " or effect.target in state.ledger.unit_evictions:\n",
         ":\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a new leader does not finish it",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "                    unit_driver.resume(state, now)\n",
         "",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a new leader takes a pod that was not marked yet for a new start",
-        "scheduler/execution/unit_driver.py",
+        "reprieve/scheduler/execution/unit_driver.py",
         "        elif opened:\n",
         "        elif opened and any(map(is_marked, (pod for pod, _ in members))):\n",
         MEMBERS,
     ),
     Mutation(
         "a group starts while its mark is open, so that a new leader evicts it",
-        "scheduler/state.py",
+        "reprieve/scheduler/state.py",
         "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
         "        return self.committing().union(begun)\n",
         REPLACED,
     ),
     Mutation(
         "a mark that is not closed: the group does not start again",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "            group_marks.close_marks(state, now)\n",
         "            pass\n",
         REPLACED,
     ),
     Mutation(
         "a mark is closed while pods of the group are waited for",
-        "scheduler/execution/group_marks.py",
+        "reprieve/scheduler/execution/group_marks.py",
         "    return one.unit in state.committing() or state.is_waited_for(one.unit)\n",
         "    return one.unit in state.committing()\n",
         unit("test_group_marks.py"),
     ),
     Mutation(
         "a mark that is not closed: a plan that is called off leaves it behind",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "        group_marks.open_marks(state, _texts(handover, units))\n",
         "        pass\n",
         unit("test_group_marks.py"),
     ),
     Mutation(
         "a group is left in part, and its marks are swept",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "state.plans.unused_marks() if not _is_of_unit(state, mark)}\n",
         "state.plans.unused_marks()}\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: it is not looked at again before the first delete",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    if before.evicts_later and any(isinstance(effect, Evict) for effect in effects):\n",
         "    if False:\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a plan that is called off between its stages takes the group with it",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    handover = state.plans.drop(key)\n",
         "    handover = state.plans.drop(key)\n"
         "    for one in handover.victims if handover is not None else ():\n"
@@ -282,77 +291,77 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part, and its marks are cleared with the plan",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "(*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}\n",
         "(*handover.victims, *handover.marks) if mark in state.plans.needed()}\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a new leader leaves out pods that joined it",
-        "scheduler/execution/unit_driver.py",
+        "reprieve/scheduler/execution/unit_driver.py",
         "        if not shown_mark(pod) and _may_go(state, pod):\n",
         "        if False:\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part, and does not name the pods that the API server keeps",
-        "scheduler/execution/unit_driver.py",
+        "reprieve/scheduler/execution/unit_driver.py",
         "    if refused:\n",
         "    if False:\n",
         WHOLE,
     ),
     Mutation(
         "a group is left in part: a relist shows what is gone before what is there",
-        "cluster/mini/informer.py",
+        "reprieve_minicluster/store/informer.py",
         "        changes = [*self._new(listing), *self._replaced(listing), *self._vanished(listing)]\n",
         "        changes = [*self._vanished(listing), *self._replaced(listing), *self._new(listing)]\n",
         seeds(2538, 2707),
     ),
     Mutation(
         "pods of a group start when its deletes are sent, and not when its pods are gone",
-        "scheduler/state.py",
+        "reprieve/scheduler/state.py",
         "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
         "        return self.committing()\n",
         WHOLE,
     ),
     Mutation(
         "pods of a group start until its first delete",
-        "scheduler/state.py",
+        "reprieve/scheduler/state.py",
         "        return self.committing().union(begun, self.ledger.open_marks.units())\n",
         "        return self.ledger.open_marks.units().union(begun)\n",
         WHOLE,
     ),
     Mutation(
         "one half of a group starts beside the end of the other",
-        "scheduler/state.py",
+        "reprieve/scheduler/state.py",
         "        if held is not None:\n",
         "        if False:\n",
         WHOLE,
     ),
     Mutation(
         "pods of a group that went wait for ever",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "        enqueueing.update_held_units(state, now)\n",
         "",
         WHOLE,
     ),
     Mutation(
         "a budget that shrank is not looked at before the evictions",
-        "scheduler/execution/last_look.py",
+        "reprieve/scheduler/execution/last_look.py",
         "    if _exceeds_more(",
         "    if False and _exceeds_more(",
         WHOLE,
     ),
     Mutation(
         "a lost wake-up: a group waits for what helps its first pod, and for nothing else",
-        "placement/place.py",
+        "reprieve/placement/place.py",
         "        codes.update(rejection.reason.code for rejection in found.rejections)\n",
         "        codes = codes or {rejection.reason.code for rejection in found.rejections}\n",
-        (*PYTEST, "-k", "every_member", str(ROOT / "tests/unit/placement/test_gang_search.py")),
+        (*PYTEST, "-k", "every_member", str(UNIT / "placement/test_gang_search.py")),
     ),
     Mutation(
         "a lost wake-up: a node that gets the label of a topology late",
-        "scheduler/demands/queueing_hints.py",
+        "reprieve/scheduler/demands/queueing_hints.py",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE | {Change.NODE_LABELS, Change.POD_LEFT},\n",
         "    Code.OUTSIDE_DOMAIN: _NEW_NODE,\n",
         WAKING,
@@ -360,35 +369,35 @@ MUTATIONS = (
     # Clean-up steps: each of them, left out, leaves something in the ledger that nothing will ever end.
     Mutation(
         "a nomination that stays for ever: a failed bind does not clear it",
-        "scheduler/events/binding.py",
+        "reprieve/scheduler/events/binding.py",
         "    state.ledger.nominations.linger(pod)\n",
         "",
         unit("test_ways_back.py::test_a_nomination_that_a_failed_bind_did_not_clear_is_withdrawn_later"),
     ),
     Mutation(
         "a nomination that outlives the place: its pod goes elsewhere",
-        "scheduler/events/binding.py",
+        "reprieve/scheduler/events/binding.py",
         "    unreserve(state, [assumed.pod], context.requester.key, now)\n",
         "",
         unit("test_core_groups.py::test_one_member_may_find_another_place_while_room_is_made_for_all"),
     ),
     Mutation(
         "a nomination that outlives its plan",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         "    unreserve(state, [nomination.pod for nomination in waiting], key, now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
     Mutation(
         "a nomination that outlives its pod",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "    unreserve(state, [pod], key, now)\n",
         "",
         unit("ledger/test_victims.py"),
     ),
     Mutation(
         "a nomination whose demand is another one now",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         "        state.ledger.nominations.move(pod)\n",
         "        pass\n",
         unit(
@@ -397,126 +406,126 @@ MUTATIONS = (
     ),
     Mutation(
         "a nomination to a node that is gone",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "                plan_driver.on_node_lost(state, target.name, now)\n",
         "",
         unit("test_core_preemption.py::test_a_vanished_node_frees_what_waits_for_it"),
     ),
     Mutation(
         "a nomination that is cleared, and swept for ever",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         "            nominations.cleared(pod)\n",
         "            pass\n",
         unit("test_preemption_backoff.py::test_room_that_is_free_it_may_have_at_once"),
     ),
     Mutation(
         "a promise that outlives the sight of its pod",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "    surprising = state.settle(pod, now) is None\n",
         "    surprising = pod not in state.ledger.assumed\n",
         unit("test_binding.py"),
     ),
     Mutation(
         "a volume step that outlives its promise",
-        "scheduler/ledger/assumed.py",
+        "reprieve/scheduler/ledger/assumed.py",
         "        if assumed is not None:\n            self._release(assumed)\n        return assumed\n",
         "        return assumed\n",
         unit("test_volume_steps.py"),
     ),
     Mutation(
         "a pod that is served after it is bound",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "    state.ledger.parts.leave(pod)\n",
         "",
         unit("test_binding.py"),
     ),
     Mutation(
         "a plan that outlives its demand",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "        call_off(state, key, reason_not_to_wait(state, key, found), now)\n",
         "",
         unit("test_core_groups.py::test_a_group_may_be_deleted_while_its_plan_runs"),
     ),
     Mutation(
         "a pod that terminates after it is gone",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    state.ledger.terminating.end(target)\n    unit_driver",
         "    unit_driver",
         unit("test_core_victims.py"),
     ),
     Mutation(
         "a victim that a namesake has replaced is waited for",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "                    self._gone(replaced, now)\n",
         "                    pass\n",
         unit("test_core_victims.py::test_a_namesake_of_a_victim_is_another_pod"),
     ),
     Mutation(
         "a victim that has finished is waited for",
-        "scheduler/events/enqueueing.py",
+        "reprieve/scheduler/events/enqueueing.py",
         "            on_gone(state, target, now)\n",
         "",
         unit("test_core_victims.py::test_a_victim_that_finishes_is_waited_for_no_longer"),
     ),
     Mutation(
         "a victim that stays terminating: its eviction was refused",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "        count_as_staying(state, effect.target)\n        state.preemption_backoff",
         "        state.preemption_backoff",
         unit("test_whole_units.py"),
     ),
     Mutation(
         "a victim that lost its place is evicted all the same",
-        "scheduler/events/binding.py",
+        "reprieve/scheduler/events/binding.py",
         "    _spare_from_eviction(state, pod, now)\n",
         "",
         unit("test_core_victims.py::test_a_victim_whose_bind_failed_stays_when_the_others_are_evicted"),
     ),
     Mutation(
         "a refusal that outlives what the ledger gave up",
-        "scheduler/queue/equivalence.py",
+        "reprieve/scheduler/queue/equivalence.py",
         "            or before.ledger != stamp.ledger\n",
         "",
         unit("test_remembered_refusals.py"),
     ),
     Mutation(
         "a gang that is told of the pods of another",
-        "scheduler/queue/equivalence.py",
+        "reprieve/scheduler/queue/equivalence.py",
         "            text = naming_another_pod(eviction.because.text, old, new)\n",
         "            text = eviction.because.text\n",
         unit("test_remembered_refusals.py"),
     ),
     Mutation(
         "a call in flight that is forgotten with its plan",
-        "scheduler/plans/open_plans.py",
+        "reprieve/scheduler/plans/open_plans.py",
         "            self._victims.stray(handover.pending)\n",
         "            pass\n",
         unit("ledger/test_victims.py"),
     ),
     Mutation(
         "a stray call that is answered, and waited for again",
-        "scheduler/plans/open_plans.py",
+        "reprieve/scheduler/plans/open_plans.py",
         "            self._victims.forget(effect)\n            return None\n",
         "            return None\n",
         unit("ledger/test_victims.py"),
     ),
     Mutation(
         "a mark that outlives its pod",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    state.ledger.victims.on_gone(target)\n",
         "",
         unit("ledger/test_victims.py"),
     ),
     Mutation(
         "a budget that waits for a pod that is gone",
-        "scheduler/mirror/world.py",
+        "reprieve/scheduler/mirror/world.py",
         "        changes |= self._has_left(compiled.pod)\n",
         "",
         unit("ledger/test_budget_lag.py"),
     ),
     Mutation(
         "a budget that is gone, and still to count",
-        "scheduler/mirror/world.py",
+        "reprieve/scheduler/mirror/world.py",
         "                if kind is PodDisruptionBudget:\n"
         "                    self._budget_lag.on_shown(key)\n",
         "",
@@ -524,99 +533,100 @@ MUTATIONS = (
     ),
     Mutation(
         "a wait for a better plan that outlives its demand",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    state.improvements.end(key)\n",
         "",
         IMPROVING,
     ),
     Mutation(
         "a reservation that was never written is cleared in the cluster",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         "in waiting if nomination.reason is not NominationReason.FIRST_PLAN)",
         "in waiting)",
         IMPROVING,
     ),
     Mutation(
         "a first plan keeps its room on a node that is gone",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "        state.ledger.nominations.withdraw(pod)\n",
         "        pass\n",
         IMPROVING,
     ),
     Mutation(
         "a better plan that nothing waits for any more until patience ends",
-        "scheduler/core.py",
+        "reprieve/scheduler/core.py",
         "                if key is not None:\n                    state.queue.again(key)\n",
         "",
         IMPROVING,
     ),
     Mutation(
         "patience that never ends",
-        "scheduler/deciding/deciding.py",
-        "    state.queue.expect(requester.key, NO_CHANGES, improving.next_moment(decision.at), "
-        "decision.at)\n",
-        "",
+        "reprieve/scheduler/deciding/deciding.py",
+        "    state.improvements.begin(requester.key, improving)\n"
+        "    state.queue.expect("
+        "requester.key, NO_CHANGES, Due(improving.next_time(now.elapsed)), now.elapsed)\n",
+        "    state.improvements.begin(requester.key, improving)\n",
         IMPROVING,
     ),
     Mutation(
         "a proof that is claimed for a room that has changed",
-        "preemption/least_disturbance/deferral.py",
+        "reprieve/preemption/least_disturbance/deferral.py",
         "if one.model == room.fingerprint)",
         "if one.model)",
         IMPROVING,
     ),
     Mutation(
         "a member takes an unwritten reservation along to another demand",
-        "scheduler/execution/nomination_withdrawal.py",
+        "reprieve/scheduler/execution/nomination_withdrawal.py",
         "        unreserve(state, [pod], left, now)\n",
         "        state.ledger.nominations.move(pod)\n",
         IMPROVING,
     ),
     Mutation(
         "a better plan is asked for again and again",
-        "scheduler/deciding/deciding.py",
+        "reprieve/scheduler/deciding/deciding.py",
         "    if deferral.asked and improving is None:\n",
         "    if deferral.asked:\n",
         IMPROVING,
     ),
     Mutation(
         "the highest priority of victims becomes the sum of their priorities",
-        "preemption/criteria.py",
+        "reprieve/preemption/criteria.py",
         "            return float(alone.max()) if len(alone) else -math.inf\n",
         "            return float(alone.sum()) if len(alone) else -math.inf\n",
         CRITERIA,
     ),
     Mutation(
         "a plan that holds although more pods are needed than when it was made",
-        "scheduler/planning/plan_feasibility.py",
+        "reprieve/scheduler/planning/plan_feasibility.py",
         "    if not context.demand.is_met_by(nodes):\n",
         "    if False:\n",
         unit("test_planning.py"),
     ),
     Mutation(
         "a plan that holds although its tree would be in two domains",
-        "scheduler/planning/plan_feasibility.py",
+        "reprieve/scheduler/planning/plan_feasibility.py",
         "    if tree is not None and not tree.keeps_domains(view, nodes):\n",
         "    if False:\n",
         unit("test_planning.py"),
     ),
     Mutation(
         "an eviction limit whose end wakes no demand",
-        "preemption/eligibility.py",
+        "reprieve/preemption/eligibility.py",
         "    return Verdict(until <= now, until, (pods,), advise)\n",
         "    return Verdict(until <= now)\n",
         LIMITS,
     ),
     Mutation(
         "evictions that are not counted when they are sent",
-        "scheduler/execution/plan_driver.py",
+        "reprieve/scheduler/execution/plan_driver.py",
         "    eviction_counting.count_sent(state, deletes, handover, now)\n",
         "",
         LIMITS,
     ),
     Mutation(
         "an eviction that was refused, and wakes no demand that the limit held back",
-        "scheduler/execution/eviction_counting.py",
+        "reprieve/scheduler/execution/eviction_counting.py",
         "        state.wake((Change.EVICTIONS,), now)\n",
         "        pass\n",
         unit("test_eviction_counting.py"),
@@ -633,7 +643,7 @@ class Hunt:
 def hunt(mutation: Mutation) -> Hunt:
     """Looks for one mistake in a copy of the source, in a process of its own."""
     with tempfile.TemporaryDirectory() as directory:
-        _mutate(Path(directory) / "src" / "reprieve", mutation)
+        _mutate(Path(directory) / "src", mutation)
         process = _forking().Process(target=_look, args=(mutation.found_by, Path(directory)))
         process.start()
         process.join(_MOST_SECONDS)
@@ -665,17 +675,17 @@ def _look(arguments: tuple[str, ...], directory: Path) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _mutate(package: Path, mutation: Mutation) -> None:
+def _mutate(tree: Path, mutation: Mutation) -> None:
     """All but the changed file are links, so that Python finds the bytecode of the source beside them."""
-    text = (SOURCE / mutation.file).read_text()
+    text, file = mutation.original(), Path(mutation.file)
     if text.count(mutation.old) != 1:
         raise LookupError(f"{mutation.file} does not have once what {mutation.name!r} is about")
-    for folder in reversed(Path(mutation.file).parents):
-        (package / folder).mkdir(parents=True)
-        for entry in (SOURCE / folder).iterdir():
-            if not Path(mutation.file).is_relative_to(entry.relative_to(SOURCE)):
-                (package / folder / entry.name).symlink_to(entry)
-    (package / mutation.file).write_text(text.replace(mutation.old, mutation.new))
+    for folder in reversed(file.parents[:-1]):
+        (tree / folder).mkdir(parents=True)
+        for entry in (mutation.source / folder).iterdir():
+            if not file.is_relative_to(entry.relative_to(mutation.source)):
+                (tree / folder / entry.name).symlink_to(entry)
+    (tree / file).write_text(text.replace(mutation.old, mutation.new))
 
 
 def main() -> None:
