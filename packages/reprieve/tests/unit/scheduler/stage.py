@@ -1,14 +1,14 @@
 """A scheduler on a stage: things are shown to it, time passes, and effects end as the script has it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.unit.scheduler.making import target
 from tests.unit.scheduler.validation import validate
 
 from reprieve.model.effects import Announce, Bind, Effect, SetCondition
 from reprieve.model.events import Done, Event, Gone, Seen, Synced
-from reprieve.model.moment import Due, Moment
+from reprieve.model.moment import Moment
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.least_disturbance.solver_task import ImprovePlan, answer_of, message_of, solved
 from reprieve.scheduler.core import Scheduler
@@ -23,12 +23,13 @@ NOBODY_IS_EVICTED = Settings(policies={})
 class Stage:
     """Effects are kept in ``wanted`` until they are taken, requests to improve plans in ``asked``.
 
-    ``ahead``: by how much the time of day is ahead of the clock for durations.
+    ``now``: the time of day. ``ahead``: by how much the clock for durations is ahead of it: so much that whatever
+    takes one for the other is far off, and a power of two, so that no fraction of a second is rounded.
     """
 
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
     now: float = 0.0
-    ahead: float = 0.0
+    ahead: float = 2.0**30
     wanted: list[Effect] = field(default_factory=list)
     asked: list[ImprovePlan] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -68,16 +69,18 @@ class Stage:
         return self.happens()
 
     def moment(self) -> Moment:
-        return Moment(self.now + self.ahead, self.now)
+        return Moment(self.now, self.now + self.ahead)
 
     def set_clock(self, seconds: float) -> "Stage":
         """The time of day is set forward, or back."""
-        self.ahead += seconds
+        self.now += seconds
+        self.ahead -= seconds
         return self.happens()
 
     def next_time(self) -> float | None:
+        """When the scheduler is to be asked again, as a time of day."""
         due = self.scheduler.next_time()
-        return Due(min(due.elapsed, due.wall - self.ahead)).on_one_clock
+        return replace(due, elapsed=due.elapsed - self.ahead).on_one_clock
 
     def succeed(self) -> list[Effect]:
         """Everything that is wanted is done; says what that was."""

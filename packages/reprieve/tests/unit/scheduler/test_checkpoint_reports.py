@@ -36,9 +36,9 @@ def a_group(value: str) -> PodGroup:
 
 
 def a_cluster(*things: Pod | PodGroup, policy: Policy = REPRIEVE) -> Served:
-    """At a time of day of 100 seconds, 10 seconds after the clock for durations began."""
+    """At a time of day of 100 seconds."""
     cluster = served(a_node(), settings=Settings(policies={SCHEDULER_NAME: policy}))
-    cluster.stage.now, cluster.stage.ahead = 10.0, 90.0
+    cluster.stage.now = 100.0
     return cluster.show(*things)
 
 

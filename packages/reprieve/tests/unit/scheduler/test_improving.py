@@ -140,9 +140,9 @@ def test_without_effort_no_solver_is_asked() -> None:
 
 def test_the_first_plan_is_carried_out_when_patience_ends() -> None:
     cluster = begun()
-    assert cluster.stage.scheduler.next_time().on_one_clock == 1.0, "then it is reported"
+    assert cluster.stage.next_time() == 1.0, "then it is reported"
     cluster.stage.after(1.0)
-    assert cluster.stage.scheduler.next_time().on_one_clock == PATIENCE
+    assert cluster.stage.next_time() == PATIENCE
     cluster.stage.after(PATIENCE - 1.0)
     assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
     unproved = cluster.stage.decisions[-1].unproved

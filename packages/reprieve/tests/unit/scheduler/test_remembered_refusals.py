@@ -140,7 +140,7 @@ HELPS: dict[str, Callable[[Served], object]] = {
     "a claim": lambda c: c.show(a_claim("data")),
     "a namespace": lambda c: c.show(a_namespace("other")),
     "room that was reserved": reserve,
-    "the clock is put back": lambda c: setattr(c.stage, "ahead", -200.0),
+    "the clock is put back": lambda c: c.stage.set_clock(-200.0),
     "a long time": lambda c: setattr(c.stage, "now", 300.0),
 }
 

@@ -87,7 +87,7 @@ def test_nothing_is_done_before_that_moment_but_the_usual_look() -> None:
     cluster = waiting()
     cluster.stage.after(599.0)
     assert len(cluster.stage.decisions) == 2, "the first look, and one after five minutes of waiting"
-    assert cluster.stage.scheduler.next_time().on_one_clock == 600.0
+    assert cluster.stage.next_time() == 600.0
     cluster.stage.after(1.0)
     assert last(cluster).outcome is Outcome.PREEMPTS
     assert last(cluster).at == 600.0
