@@ -99,7 +99,7 @@ class LeastDisturbancePlanning:
         """The plan that disturbs least, of these and of those that a search in a model of the room finds."""
         planning, question = self.planning, self.planning.question
         reach = self._reach(self._ceiling(usual))
-        # Where not all members are needed, the usual plan may give room to fewer than would fit without all units.
+        # Where not all members are needed, the usual plan may have room for fewer than fit without all units.
         target = sum(node != NOWHERE for node in usual.placement.nodes)
         counted, strict = self._counted(reach, target), question.policy.breaks_no_budget
         bound = counted.below(question.criteria, usual.cost)

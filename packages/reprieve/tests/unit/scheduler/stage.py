@@ -23,8 +23,8 @@ NOBODY_IS_EVICTED = Settings(policies={})
 class Stage:
     """Effects are kept in ``wanted`` until they are taken, requests to improve plans in ``asked``.
 
-    ``now``: the time of day. ``ahead``: by how much the clock for durations is ahead of it: so much that whatever
-    takes one for the other is far off, and a power of two, so that no fraction of a second is rounded.
+    ``now``: the time of day. ``ahead``: by how much the clock for durations is ahead of it: so much that
+    whatever takes one for the other is far off, and a power of two, so that fewest fractions are rounded.
     """
 
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(NOBODY_IS_EVICTED))
