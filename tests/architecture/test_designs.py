@@ -14,7 +14,6 @@ KNOWN_BY = {
     "resize": {"assembly"},
     "toleration": {
         "preemption/policy.py",  # its rule
-        "scheduler/state.py",  # wakes demands at the earliest end
         "scheduler/plans/toleration_rules.py",
         "scheduler/mirror/world.py",  # tells whether the time at which a pod was scheduled matters
     },

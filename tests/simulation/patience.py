@@ -54,7 +54,7 @@ class PatientScheduler(Scheduler):
         hold(not late, f"{key} waits at {self._now.wall}, and could have been decided since {before.wall}")
 
     def _has_plan(self, key: DemandKey, now: Moment) -> bool:
-        state, requester = self._state, self._state.requester(key)
+        state, requester = self._state, self._state.demands.requester(key)
         if not isinstance(requester, Requester):
             return False
         context = context_of(state, requester, now)

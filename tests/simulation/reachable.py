@@ -269,7 +269,7 @@ def check(scene: Scene) -> None:
     for pod in scene.cluster.pods():
         if pod.spec.node_name or pod.metadata.deletion_timestamp:
             continue
-        in_line = state.queue.standing(state.demand_of(pod)) not in (None, Standing.DECIDING)
+        in_line = state.queue.standing(state.demands.demand_of(pod)) not in (None, Standing.DECIDING)
         promised = _target(pod) in state.ledger.assumed
         hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:

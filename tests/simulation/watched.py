@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tests.unit.scheduler.validation import validate
+from tests.unit.scheduler.validation import charged_victims, validate
 
 from reprieve.model.effects import Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Done, Event, Failed, Seen, Unknown
@@ -55,7 +55,7 @@ class WatchedScheduler(Scheduler):
         return effects
 
     def decide(self, now: Moment) -> Decided | None:
-        reserved, in_flight = self._reserved(), self._state.charged_victims()
+        reserved, in_flight = self._reserved(), charged_victims(self._state)
         decided = super().decide(now)
         check_failures(self)
         if decided is not None:
@@ -107,7 +107,12 @@ class WatchedScheduler(Scheduler):
         pod = self._state.world.pod((victim.namespace, victim.name))
         group = group_key(pod.pod) if pod is not None else None
         alone = all(policy.units is pods_alone for policy in self._state.settings.policies.values())
-        if pod is not None and group is not None and self._state.unit_of(group) is not None and not alone:
+        if (
+            pod is not None
+            and group is not None
+            and self._state.units.unit_of(group) is not None
+            and not alone
+        ):
             going = self._state.ledger.unit_evictions.of(victim)
             mark = going.mark if going is not None else shown_mark(pod.pod)
             for one in self._unit_around(group):
@@ -115,9 +120,9 @@ class WatchedScheduler(Scheduler):
 
     def _unit_around(self, group: GroupKey) -> list[GroupKey]:
         """The PodGroups that go with this one."""
-        unit = self._state.unit_of(group)
+        unit = self._state.units.unit_of(group)
         known = sorted(self._state.world.groups.tree().pod_groups)
-        return [key for key in known if self._state.unit_of(key) == unit] if unit is not None else []
+        return [key for key in known if self._state.units.unit_of(key) == unit] if unit is not None else []
 
     # --- decisions ---
 
@@ -185,9 +190,9 @@ class WatchedScheduler(Scheduler):
     def _check_no_unit_is_going(self, key: DemandKey, decision: Decision) -> None:
         """No half of a group starts beside the end of the other, nor while its mark is open."""
         groups = self._groups_placed(decision) if key.kind.is_of_groups else ()
-        for unit in {unit for group in groups if (unit := self._state.unit_of(group)) is not None}:
+        for unit in {unit for group in groups if (unit := self._state.units.unit_of(group)) is not None}:
             going = list(self._state.ledger.unit_evictions.left(unit))
-            hold(all(map(self._state.is_over, going)), f"{key} starts, and {going} are on their way")
+            hold(all(map(self._state.units.is_over, going)), f"{key} starts, and {going} are on their way")
             hold(unit not in self._state.ledger.open_marks.units(), f"{key} starts, and its mark is open")
 
     def _reserved(self) -> dict[Target, str]:
@@ -303,8 +308,8 @@ class WatchedScheduler(Scheduler):
         hold(not under_way, f"effects did not end: {under_way}")
 
     def _wants_more(self, pod: Pod) -> bool:
-        resizes = self._state.resizes(DemandKey.of_resize(pod))
-        return self._state.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
+        resizes = self._state.demands.resizes(DemandKey.of_resize(pod))
+        return self._state.demands.is_ours(pod) and resizes is not None and resizes.is_waiting(pod)
 
     def check_no_pod_is_forgotten(self, pods: Iterable[Pod]) -> None:
         waiting = {

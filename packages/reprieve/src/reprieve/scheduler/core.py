@@ -61,7 +61,6 @@ from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plans.plan_records import PlanRecord
 from reprieve.scheduler.queue.queue import Standing
 from reprieve.scheduler.reporting.decision import Decided
-from reprieve.scheduler.reporting.status_reporter import is_of_all_pods
 from reprieve.scheduler.set_aside import SchedulerFailure, failure_text, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
@@ -138,9 +137,7 @@ class Scheduler:
     def _enqueue_groups(self, now: Moment) -> None:
         """An exception in the demand of one group is contained: it is set aside like a failed decision."""
         state = self._state
-        if not state.to_enqueue:
-            return
-        for key in list(state.to_enqueue):
+        for key in state.group_news.demands():
             self._current = key
             try:
                 enqueueing.enqueue_group(state, key, now)
@@ -213,17 +210,17 @@ class Scheduler:
             case Seen(PodGroup() as group):
                 key = (group.metadata.namespace, group.metadata.name)
                 before = state.world.groups.group(key)
-                state.regrouped.add(key)
-                state.note_mark(group)
+                state.group_news.change([key])
+                plan_driver.note_mark(state.ledger.victims, group)
                 if before is None or run_started_at(before) != run_started_at(group):
-                    state.on_clock_began(run_started_at(group))
-                state.wake(state.world.see(group), now)
+                    enqueueing.on_clock_began(state.queue, state.world, run_started_at(group))
+                state.queue.wake_all(state.world.see(group), now.elapsed)
                 if before is None or before.spec != group.spec:
                     enqueueing.on_group_changed(state, *key, now)
             case Seen(CompositePodGroup() as tree):
                 key = (tree.metadata.namespace, tree.metadata.name)
                 known = state.world.groups.composite(key)
-                state.wake(state.world.see(tree), now)
+                state.queue.wake_all(state.world.see(tree), now.elapsed)
                 if known is None or known.spec != tree.spec:
                     enqueueing.on_tree_changed(state, *key, now)
             case Seen(PriorityClass() as priority_class):
@@ -231,15 +228,15 @@ class Scheduler:
             case Seen(Namespace() as namespace):
                 name = namespace.metadata.name
                 ended = state.world.is_ending(name)
-                state.wake(state.world.see(namespace), now)
+                state.queue.wake_all(state.world.see(namespace), now.elapsed)
                 if state.world.is_ending(name) != ended:
                     enqueueing.on_namespace_changed(state, name, now)
             case Seen(Node() as node):
                 known_node = state.world.node(node.metadata.name)
-                state.wake(state.world.see(node), now, node.metadata.name)
+                state.queue.wake_all(state.world.see(node), now.elapsed, nodes=(node.metadata.name,))
                 enqueueing.on_node_changed(state, node.metadata.name, known_node, now)
             case Seen(thing):
-                state.wake(state.world.see(thing), now)
+                state.queue.wake_all(state.world.see(thing), now.elapsed)
                 if isinstance(thing, PersistentVolumeClaim | PersistentVolume):
                     binding.on_volumes_seen(state, now)
 
@@ -281,7 +278,9 @@ class Scheduler:
         where = target.name if target.kind == "Node" else state.world.node_of(key) if known else ""
         state.reporter.forget(target)
         state.checkpoint_reports.on_gone(target)
-        plan_driver.wake_others(state, state.world.lose(target), now, target, {where})
+        changes = state.world.lose(target)
+        held = state.plans.waiting_for(target) if changes else ()
+        state.queue.wake_all(changes, now.elapsed, held, {where})
         state.victim_reports.on_gone(target, state.world)
         if known is not None and pod_target(known.pod) == target:
             enqueueing.note_member(state, known.pod)
@@ -301,7 +300,7 @@ class Scheduler:
             case "PodGroup":
                 state.group_runs.lost(target)
                 state.gang_growth.lost(key)
-                state.refused_reports.end(key)
+                state.reporter.refused.end(key)
                 plan_driver.on_gone(state, target, now)
                 enqueueing.on_group_changed(state, target.namespace, target.name, now)
             case "CompositePodGroup":
@@ -368,7 +367,7 @@ class Scheduler:
     def _requester(self, key: DemandKey, now: Moment) -> Requester | NotYet | SchedulerFailure | None:
         state = self._state
         try:
-            return state.requester(key)
+            return state.demands.requester(key)
         except Exception as error:
             return self._fail(key, error, now)
 
@@ -408,8 +407,7 @@ class Scheduler:
             case SelectNode():
                 binding.on_volumes_seen(state, now)
             case Nominate() | SetCondition() | Evict():
-                if is_of_all_pods(effect):
-                    state.refused_reports.end((effect.target.namespace, effect.target.name))
+                state.reporter.on_reported(effect)
                 plan_driver.on_acknowledged(state, effect, now)
             case Announce():
                 pass
@@ -432,7 +430,7 @@ class Scheduler:
                 for preparing in state.ledger.assumed.preparing(effect):
                     binding.give_up(state, preparing.pod, text, now)
             case Nominate() | SetCondition() | Evict():
-                state.on_unreported(effect, now)
+                state.reporter.on_unreported(effect, now.elapsed)
                 plan_driver.on_failed(state, effect, error, now)
             case Announce():
                 pass

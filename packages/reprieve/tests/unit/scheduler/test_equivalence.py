@@ -55,7 +55,7 @@ def test_all_is_told_and_comes_back() -> None:
 def asked(pod: Pod) -> object:
     """The equivalence key of a pod, as the scheduler finds it."""
     state = served(pod).stage.scheduler._state
-    found = state.requester(DemandKey.of_pod(pod))
+    found = state.demands.requester(DemandKey.of_pod(pod))
     assert isinstance(found, WaitingPod)
     return equivalence_key_of(found)
 

@@ -16,21 +16,21 @@ def test_ever_more_slowly() -> None:
     reports = RefusedReports()
     assert (reports.next_time(), reports.due(0.0)) == (None, [])
     for now, due in ((0.0, 1.0), (1.0, 3.0), (3.0, 7.0)):
-        reports.refused(GROUP, now)
+        reports.begin(GROUP, now)
         assert (reports.next_time(), reports.due(due - 0.5)) == (due, [])
         assert (reports.due(due), reports.due(due)) == ([GROUP], []), "each once"
     for _ in range(100):
-        reports.refused(GROUP, 0.0)
+        reports.begin(GROUP, 0.0)
     assert reports.next_time() == 3600.0
 
 
 def test_what_was_written_is_over() -> None:
     reports = RefusedReports()
-    reports.refused(GROUP, 0.0)
+    reports.begin(GROUP, 0.0)
     reports.end(GROUP)
     reports.end(GROUP)
     assert reports.next_time() is None
-    reports.refused(GROUP, 5.0)
+    reports.begin(GROUP, 5.0)
     assert reports.next_time() == 6.0, "from the beginning"
 
 
@@ -79,4 +79,4 @@ def test_a_group_that_is_gone_is_not_written() -> None:
     cluster = a_run().fails(SetCondition).gone("train", kind="PodGroup")
     cluster.stage.after(10.0)
     assert starts(cluster) == []
-    assert cluster.stage.scheduler._state.refused_reports.next_time() is None
+    assert cluster.stage.scheduler._state.reporter.refused.next_time() is None

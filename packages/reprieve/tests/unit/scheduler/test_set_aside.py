@@ -19,9 +19,9 @@ from reprieve.placement.place import Placement, Unplaceable
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.deciding import deciding
 from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.events import binding
 from reprieve.scheduler.reporting.decision import Decision, Outcome
-from reprieve.scheduler.state import State
 
 pytestmark = pytest.mark.usefixtures("mishaps")
 
@@ -206,14 +206,14 @@ def test_what_was_begun_for_a_gang_is_taken_back(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_group_whose_demand_cannot_be_made_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    requester, broken = State.requester, {"bad"}
+    requester, broken = DemandLookup.requester, {"bad"}
 
-    def unless_broken(state: State, key: DemandKey) -> Any:
+    def unless_broken(demands: DemandLookup, key: DemandKey) -> Any:
         if key.name in broken:
             raise RuntimeError("it broke")
-        return requester(state, key)
+        return requester(demands, key)
 
-    monkeypatch.setattr(State, "requester", unless_broken)
+    monkeypatch.setattr(DemandLookup, "requester", unless_broken)
     groups = [a_group(name, 0, 2) for name in ("bad", "good")]
     members = [a_member(f"{group}-{n}", group, cpu="1") for group in ("bad", "good") for n in range(2)]
     shown = Shown().show(Seen(NODE), Synced()).show(*map(Seen, groups), *map(Seen, members))

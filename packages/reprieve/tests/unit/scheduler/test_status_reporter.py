@@ -173,10 +173,10 @@ def test_a_write_that_fails_says_nothing_of_others_about_the_same_group() -> Non
     first = outbox.take()
     assert len(first) == 2
     waits = SetCondition(first[0].target, SCHEDULED, "False", "Unschedulable", "no room")
-    reporter.on_unreported(waits)
+    reporter.on_unreported(waits, 0.0)
     reporter.report_incomplete_preemption(group, "t1 stays", again=False)
     assert outbox.take() == []
-    reporter.on_unreported(first[0])
+    reporter.on_unreported(first[0], 0.0)
     reporter.report_incomplete_preemption(group, "t1 stays", again=False)
     assert outbox.take() == first
 

@@ -141,7 +141,7 @@ WAYS: dict[str, tuple[Break, str]] = {
     ),
     "a demand of no pods": (leave_demand, r"name='late'.: it is in the queue, and no pod"),
     "a fault of no pod": (
-        lambda s: s.faults.update({GONE: "odd"}),
+        lambda s: s.demands.faults.update({GONE: "odd"}),
         "Pod default/new: its fault is remembered, and it is part of no demand",
     ),
     "nominated, and gone": (

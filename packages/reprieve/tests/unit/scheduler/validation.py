@@ -102,7 +102,7 @@ def _pods_to_serve_are_known_and_remembered(state: State) -> Iterator[Broken]:
             yield Broken(pod, f"it is part of {demand}, which does not know it")
         elif demand not in in_line and pod not in state.ledger.assumed:
             yield Broken(pod, f"it waits, and nothing will look at {demand}: {state.queue.standing(demand)}")
-    for pod in state.faults:
+    for pod in state.demands.faults:
         if pod not in parts:
             yield Broken(pod, "its fault is remembered, and it is part of no demand")
     for demand in state.queue:
@@ -195,7 +195,7 @@ def _columns_show_the_ledger(state: State) -> Iterator[Broken]:
     view = state.world.snapshot()
     for columns, pods, what in (
         (state.columns.in_flight(state.world), state.plans.victims_in_flight(), "a victim in flight"),
-        (state.columns.charged(state.world), state.charged_victims(), "charged to budgets"),
+        (state.columns.charged(state.world), charged_victims(state), "charged to budgets"),
     ):
         for row in set(columns.tolist()) ^ set(rows_of(view, pods)):
             yield Broken(target_at(view, row), f"it is {what}, or its column says so, and not both")
@@ -204,6 +204,11 @@ def _columns_show_the_ledger(state: State) -> Iterator[Broken]:
     room = state.columns.reserved(state.world)
     if reserved != [*zip(room.pods.tolist(), room.nodes.tolist(), strict=True)]:
         yield Broken(state.ledger.nominations, f"they reserve {reserved}, and their columns say otherwise")
+
+
+def charged_victims(state: State) -> set[Target]:
+    """Pods whose eviction budgets are charged with: chosen by a plan, or part of a unit that goes."""
+    return {*state.plans.victims(), *state.ledger.unit_evictions.pods}
 
 
 def _victims_are_of_plans(state: State) -> Iterator[Broken]:

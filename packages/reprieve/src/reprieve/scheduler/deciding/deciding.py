@@ -29,6 +29,8 @@ from reprieve.scheduler.demands import (
     WaitingGroup,
     WaitingPod,
     WaitingResize,
+    report_demand,
+    report_improving,
 )
 from reprieve.scheduler.demands.queueing_hints import ROOM_AT_RISK
 from reprieve.scheduler.events.binding import assume, give_up
@@ -123,7 +125,7 @@ def _refuse_victim(state: State, requester: Requester, now: Moment) -> Decided:
     decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
     decision = structs.replace(decision, eviction=Eviction(because))
     call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
-    state.report(requester, decision.text)
+    report_demand(state.reporter, requester, decision.text)
     return Decided(decision)
 
 
@@ -163,7 +165,7 @@ def _was_told(state: State, requester: Requester, refused: RememberedRefusal) ->
 def _refuse_again(state: State, requester: Requester, refused: RememberedRefusal, now: Moment) -> Decided:
     decision = refused.decision_for(requester, _id(state, requester, now), now.wall)
     _keep_waiting(state, requester, refused, now)
-    state.report(requester, decision.text)
+    report_demand(state.reporter, requester, decision.text)
     return Decided(decision)
 
 
@@ -172,7 +174,7 @@ def _replan_outranked(state: State, requester: Requester, nodes: Collection[str]
     for key, handover in state.plans.at(nodes) if len(state.plans) else ():
         if key == requester.key:
             continue
-        other = state.requester(key)
+        other = state.demands.requester(key)
         if not isinstance(other, Requester) or other.priority >= requester.priority:
             continue
         if not still_feasible(context_of(state, other, now), handover):
@@ -289,7 +291,7 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
     due = _expect_moment(state, requester, refused, now)
     if context.restrained is None and decision.unproved is None:
         state.refusals.remember(refused, state.stamp(), due, now)
-    state.report(requester, decision.text)
+    report_demand(state.reporter, requester, decision.text)
     return Decided(decision)
 
 
@@ -419,7 +421,7 @@ def _keep_improving(
     decision = structs.replace(decision, preemption=improving.price, unproved=improving.unproved)
     if improving.is_long(now.elapsed) and isinstance(requester, WaitingGroup):
         text = improving_text(structs.replace(decision, id=improving.id))
-        state.report_improving(requester, text)
+        report_improving(state.reporter, requester, text)
     return Decided(decision)
 
 

@@ -25,6 +25,7 @@ from reprieve.scheduler.demands import (
     WaitingPod,
     WaitingResize,
     report_waiting,
+    report_waiting_groups,
 )
 from reprieve.scheduler.events.binding import give_up
 from reprieve.scheduler.execution.plan_driver import plan_anew
@@ -107,7 +108,7 @@ def _handover(
 ) -> Handover:
     """The plan as it is carried out, with what it costs budgets as known now."""
     requester, view = context.requester, context.view
-    victims = tuple(pod for pod in going if not state.is_preparing(pod))
+    victims = tuple(pod for pod in going if not state.ledger.assumed.is_preparing(pod))
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
     paid = _charged_to_budgets(context, policy) if policy is not None else frozenset()
     excess = excess_of(context, policy, victims, paid) if policy is not None and victims else {}
@@ -138,7 +139,7 @@ def _charged_to_budgets(context: DecisionContext, policy: Policy) -> frozenset[T
 
 def _disturb(state: State, decision: str, victims: Sequence[Target], now: Moment) -> None:
     """Victims that have not started are given up, and no plan goes on for the resize of a victim."""
-    for pod in filter(state.is_preparing, victims):
+    for pod in filter(state.ledger.assumed.is_preparing, victims):
         why = f"it is preempted before it started (decision {decision})"
         give_up(state, pod, why, now, has_room=False)
     for key in [DemandKey(DemandKind.RESIZE, pod.namespace, pod.name) for pod in victims]:
@@ -163,7 +164,7 @@ def _report_plan(state: State, requester: Requester, handover: Handover, decisio
                 text = decision.text_on(node)
                 report_waiting(state.reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
-                state.report_groups(requester, decision.text)
+                report_waiting_groups(state.reporter, requester, decision.text)
             _report_waiting_others(state, requester.key, others, handover)
 
 

@@ -52,7 +52,10 @@ __all__ = [
     "WaitingResize",
     "demand_of",
     "priority_of",
+    "report_demand",
+    "report_improving",
     "report_waiting",
+    "report_waiting_groups",
     "requester_of",
 ]
 
@@ -111,6 +114,26 @@ def report_waiting(
             report_unscheduled(reporter, pods, text, silent)
         case DemandKind.RESIZE:
             report_deferred(reporter, pods, text)
+
+
+def report_demand(reporter: StatusReporter, requester: Requester, text: str) -> None:
+    """Why a demand has not got what it needs, on each of its pods and on its group."""
+    report_waiting(reporter, requester.key, requester.pods, text)
+    if isinstance(requester, WaitingGroup):
+        report_waiting_groups(reporter, requester, text)
+        if (left_out := requester.left_out) is not None:
+            report_waiting(reporter, requester.key, left_out.pods, left_out.text)
+
+
+def report_waiting_groups(reporter: StatusReporter, requester: WaitingGroup, text: str) -> None:
+    for group in requester.tree.leaves():
+        reporter.report_waiting_group(group, text)
+
+
+def report_improving(reporter: StatusReporter, requester: WaitingGroup, text: str) -> None:
+    """Whatever becomes of the plan is reported in its place, also by a scheduler that takes over."""
+    for group in requester.tree.leaves():
+        reporter.report_waiting_group(group, text, "ImprovingPlan")
 
 
 # --- a demand that is being decided --------------------------------------------------------------

@@ -14,7 +14,7 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import DecisionContext
-from reprieve.scheduler.events.enqueueing import end_waiting, enqueue, on_member_settled
+from reprieve.scheduler.events.enqueueing import end_waiting, enqueue, on_member_settled, settle_promise
 from reprieve.scheduler.execution.nomination_withdrawal import unreserve
 from reprieve.scheduler.execution.plan_driver import advance_without
 from reprieve.scheduler.ledger.assumed import Assumed, Promise
@@ -39,7 +39,7 @@ def assume(state: State, context: DecisionContext, ask: Ask, node: int, now: Mom
         state.ledger.nominations.withdraw(assumed.pod)  # the pod takes its room, so none becomes free
     unreserve(state, [assumed.pod], context.requester.key, now)
     state.ledger.assumed.promise(assumed)
-    state.wake(state.world.count_anew(pod_key(pod)), now, name)
+    state.queue.wake_all(state.world.count_anew(pod_key(pod)), now.elapsed, nodes=(name,))
     if steps:
         state.world.volume_steps_changed()
     state.outbox.put(*(volumes.first(steps) or (assumed.bind,)))
@@ -81,14 +81,16 @@ def give_up(state: State, pod: Target, text: str, now: Moment, *, has_room: bool
 
     ``has_room``: the pod could not be bound for another reason than a lack of room.
     """
-    assumed = state.settle(pod, now)
+    assumed = settle_promise(state, pod, now)
     if assumed is None:
         return
     if has_room:
         state.preemption_backoff.wasted(pod, now.elapsed)
-    state.wake(state.world.count_anew((pod.namespace, pod.name)), now, assumed.node)
+    state.queue.wake_all(
+        state.world.count_anew((pod.namespace, pod.name)), now.elapsed, nodes=(assumed.node,)
+    )
     known, key = state.world.pod((pod.namespace, pod.name)), state.ledger.parts.get(pod)
-    if known is None or key is None or not state.is_ours(known.pod):
+    if known is None or key is None or not state.demands.is_ours(known.pod):
         end_waiting(state, pod, now)
         return
     enqueue(state, key, now, changed=False)
@@ -147,7 +149,7 @@ def _send_if_reachable(state: State, assumed: Assumed, now: Moment) -> None:
     ask = Ask(view, state.world.row((assumed.pod.namespace, assumed.pod.name)))
     refusals = volumes.refusals(ask, view.nodes.rows[assumed.node])
     group = group_key(ask.view.pods.compiled[ask.pod].pod)
-    if group is not None and state.is_being_preempted(group):
+    if group is not None and state.units.is_being_preempted(group):
         text = f"PodGroup {'/'.join(group)} is being preempted"
         give_up(state, assumed.pod, text, now, has_room=False)
     elif not refusals:

@@ -5,6 +5,7 @@ a pod as soon as that pod is bound, finished or gone.
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from reprieve.model.conditions import scheduled_at
 from reprieve.model.effects import Target
@@ -17,14 +18,17 @@ from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.events import member_growth
-from reprieve.scheduler.execution import unit_driver
+from reprieve.scheduler.execution import plan_driver, unit_driver
 from reprieve.scheduler.execution.nomination_withdrawal import move_nomination, unreserve
-from reprieve.scheduler.execution.plan_driver import call_off, on_gone, on_terminating, plan_anew, wake_others
+from reprieve.scheduler.execution.plan_driver import call_off, on_gone, on_terminating, plan_anew
+from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.mirror.pod_rows import pod_key
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.plans.handover import Handover, reported_again
 from reprieve.scheduler.plans.plan_records import EndReason, GrowthEnd
-from reprieve.scheduler.queue.queue import Standing
+from reprieve.scheduler.plans.toleration_rules import first_end
+from reprieve.scheduler.queue.queue import Queue, Standing
 from reprieve.scheduler.reporting.decision import Growth
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -36,16 +40,18 @@ def on_pod_seen(state: State, pod: Pod, unserved: tuple[str, ...], now: Moment) 
     was_on = state.world.node_of(key) if before is not None else ""
     changes = state.world.see(pod)
     if before is not None and Change.CLOCKS in changes:
-        state.on_clock_began(scheduled_at(pod))
+        on_clock_began(state.queue, state.world, scheduled_at(pod))
     if changes and state.queue:
-        wake_others(state, changes, now, target, {was_on, state.world.node_of(key)})
+        # Demands that wait for this pod to go are not woken before the last pod that they wait for is gone.
+        held, nodes = state.plans.waiting_for(target), {was_on, state.world.node_of(key)}
+        state.queue.wake_all(changes, now.elapsed, held, nodes)
     known = state.world.pod(key)
     if known is not None and known is before:
         return  # an outdated sight, as a relist may bring it
     if before is None or known is None:
         note_member(state, pod)
     elif _runs(before.pod) != _runs(pod):
-        state.rerun.update(filter(None, [group_key(pod)]))
+        state.group_news.rerun(group_key(pod))
     member_growth.note_resize(state, before, known)
     if known is None:  # it is finished
         if before is not None:
@@ -53,7 +59,7 @@ def on_pod_seen(state: State, pod: Pod, unserved: tuple[str, ...], now: Moment) 
             on_gone(state, target, now)
         state.tombstones.bury(pod.metadata.uid, pod.metadata.resource_version)
         return
-    state.note_mark(pod)
+    plan_driver.note_mark(state.ledger.victims, pod)
     if pod.metadata.deletion_timestamp is not None:
         on_terminating(state, pod, now, is_new=before is None)
     if pod.spec.node_name:
@@ -65,13 +71,20 @@ def on_pod_seen(state: State, pod: Pod, unserved: tuple[str, ...], now: Moment) 
         _on_waiting(state, before, known, unserved, now)
 
 
+def on_clock_began(queue: Queue, world: World, since: float) -> None:
+    """The time of pods that tolerate preemption counts from then on: no toleration can end before this."""
+    earliest = first_end(world.groups.classes.values(), since)
+    if earliest < inf:
+        queue.hasten(Change.CLOCKS, earliest)
+
+
 def _on_placed(state: State, before: CompiledPod | None, known: CompiledPod, now: Moment) -> None:
     """It is bound, and its promise is kept: it is no demand any more, unless it waits for a resize.
 
     The sight may come before the answer to the bind, and after a restart without any: both end here.
     """
     target, key = pod_target(known.pod), DemandKey.of_resize(known.pod)
-    resizes = state.resizes_of(known.pod) if state.is_ours(known.pod) else None
+    resizes = state.demands.resizes_of(known.pod) if state.demands.is_ours(known.pod) else None
     waits = resizes is not None and resizes.is_waiting(known.pod)
     if not waits or state.ledger.parts.get(target) != key:
         end_waiting(state, target, now)
@@ -81,9 +94,11 @@ def _on_placed(state: State, before: CompiledPod | None, known: CompiledPod, now
     changed = before is None or _resize_of(before) != _resize_of(known)
     changed |= state.ledger.parts.get(target) != key
     if before is not None and node is not None:
-        changed |= state.forbidden(key, before.pod, node) != state.forbidden(key, known.pod, node)
+        changed |= state.demands.forbidden(key, before.pod, node) != state.demands.forbidden(
+            key, known.pod, node
+        )
     state.ledger.parts.join(target, key)
-    state.faults.pop(target, None)
+    state.demands.faults.pop(target, None)
     if changed:
         _call_off_if_outdated(state, key, now)
     enqueue(state, key, now, changed=changed)
@@ -91,7 +106,7 @@ def _on_placed(state: State, before: CompiledPod | None, known: CompiledPod, now
 
 def _call_off_if_outdated(state: State, key: DemandKey, now: Moment) -> None:
     """Nothing more is evicted for a demand that has changed, or to which preemption is forbidden now."""
-    plan, found = state.plans.of(key), state.requester(key)
+    plan, found = state.plans.of(key), state.demands.requester(key)
     is_forbidden = isinstance(found, Requester) and bool(found.forbidden)
     if plan is not None and (plan.evicts_later or is_forbidden):
         reason = EndReason.PREEMPTION_FORBIDDEN if is_forbidden else EndReason.PREEMPTOR_CHANGED
@@ -104,7 +119,9 @@ def on_node_changed(state: State, name: str, before: Node | None, now: Moment) -
     for key in state.queue.at(name):
         known, changed = state.world.pod(key.object), False
         if known is not None and before is not None and node is not None:
-            changed = state.forbidden(key, known.pod, before) != state.forbidden(key, known.pod, node)
+            changed = state.demands.forbidden(key, known.pod, before) != state.demands.forbidden(
+                key, known.pod, node
+            )
         if changed:
             _call_off_if_outdated(state, key, now)
         enqueue(state, key, now, changed=changed)
@@ -115,24 +132,24 @@ def _on_waiting(
 ) -> None:
     """Enqueues the demand of a waiting pod, if the pod is new or needs something else than before."""
     pod, target = known.pod, pod_target(known.pod)
-    if not state.is_ours(pod):
+    if not state.demands.is_ours(pod):
         end_waiting(state, target, now)
         return
     faults = [
         *map(str, known.problems),
         *(f"{path}: not supported by this scheduler" for path in unserved),
     ]
-    left, key = state.ledger.parts.get(target), state.demand_of(pod)
+    left, key = state.ledger.parts.get(target), state.demands.demand_of(pod)
     changed = before is None or left is None or _needs_of(before) != _needs_of(known)
-    changed |= bool(faults) != (target in state.faults)
+    changed |= bool(faults) != (target in state.demands.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
         move_nomination(state, target, left, now)
         enqueue(state, left, now, changed=True)
-    state.faults.pop(target, None)
+    state.demands.faults.pop(target, None)
     if faults:
-        state.faults[target] = "; ".join(faults)
-        state.reporter.report_waiting_pod(target, "Unschedulable", state.faults[target])
+        state.demands.faults[target] = "; ".join(faults)
+        state.reporter.report_waiting_pod(target, "Unschedulable", state.demands.faults[target])
     if before is None and pod.status.nominated_node_name:
         state.ledger.nominations.nominate(target, pod.status.nominated_node_name, NominationReason.SHOWN)
     if changed or state.queue.standing(key) in (None, Standing.GATED, Standing.DECIDING):
@@ -147,19 +164,19 @@ def enqueue(state: State, key: DemandKey, now: Moment, *, changed: bool) -> None
     the step leads to does not depend on it: the last look before the first delete reads the demand itself.
     """
     if key.kind.is_of_groups:
-        state.to_enqueue[key] = changed or state.to_enqueue.get(key, False)
+        state.group_news.enqueue(key, changed=changed)
     else:
         _enqueue_now(state, key, now, changed=changed)
 
 
 def enqueue_group(state: State, key: DemandKey, now: Moment) -> None:
     """The rest of a step, for one group of which it had news."""
-    _enqueue_now(state, key, now, changed=state.to_enqueue.pop(key))
+    _enqueue_now(state, key, now, changed=state.group_news.take_demand(key))
 
 
 def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) -> None:
     """A group may be left with pods that another scheduler serves: those are no demand of this one."""
-    found = state.requester(key) if state.ledger.parts.has(key) else None
+    found = state.demands.requester(key) if state.ledger.parts.has(key) else None
     if not isinstance(found, Requester) and state.synced:
         _report_improving_ended(state, key, found, now)
         call_off(state, key, reason_not_to_wait(state, key, found), now)
@@ -170,14 +187,14 @@ def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) ->
             state.queue.remove(key)
             on_demand_settled(state, key, now)
         case NotYet(text, pods, arriving, flaw):
-            state.queue.add(key, 0, now.elapsed, gated=True, only_node=state.only_node(key))
+            state.queue.add(key, 0, now.elapsed, gated=True, only_node=state.demands.only_node(key))
             state.queue.gate(key)  # also while its other pods are being bound
             if arriving:
                 state.late_gangs.begin(key, now.elapsed)
             if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
-                ours = [pod for pod in pods if state.is_ours(pod.pod)]
+                ours = [pod for pod in pods if state.demands.is_ours(pod.pod)]
                 report_waiting(state.reporter, key, ours, text)
-                for group in state.pod_groups_of(key):
+                for group in state.demands.pod_groups_of(key):
                     if flaw:
                         state.reporter.report_flawed_group(group, flaw, text)
                     else:
@@ -187,7 +204,7 @@ def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) ->
             if standing is Standing.DECIDING:
                 state.queue.again(key)  # the other pods have their nodes, and one more joins them
             elif changed or standing in (None, Standing.GATED):
-                state.queue.add(key, requester.priority, now.elapsed, only_node=state.only_node(key))
+                state.queue.add(key, requester.priority, now.elapsed, only_node=state.demands.only_node(key))
 
 
 def _report_improving_ended(state: State, key: DemandKey, found: NotYet | None, now: Moment) -> None:
@@ -195,7 +212,7 @@ def _report_improving_ended(state: State, key: DemandKey, found: NotYet | None, 
     improving = state.improvements.of(key)
     if improving is None or not improving.is_long(now.elapsed):
         return
-    for group in state.pod_groups_of(key):
+    for group in state.demands.pod_groups_of(key):
         if found is None:
             state.reporter.report_waiting_group(group, "no pod of the group waits for a node", "NoPodWaits")
         else:
@@ -204,19 +221,20 @@ def _report_improving_ended(state: State, key: DemandKey, found: NotYet | None, 
 
 def update_held_units(state: State, now: Moment) -> None:
     """Pods of units that are being evicted wait from now on, or not any more."""
-    if not (state.held_units or state.groups_in_units or state.is_evicting()):
+    if not (state.group_news.is_any_held or state.units.is_any_evicted()):
         return
-    before, groups_before = state.held_units, state.groups_in_units
-    state.held_units, state.groups_in_units = state.units_held(), state.groups_being_evicted()
-    changed, ended = before ^ state.held_units, groups_before - state.groups_in_units
+    held = state.units.held()
+    changed, ended = state.group_news.hold(held, state.units.groups_being_evicted())
     if not changed and not ended:
         return
-    waiting = [(key, state.units_of(key)) for key in state.queue if key.kind.is_of_groups]
+    waiting = [(key, state.demands.units_of(key)) for key in state.queue if key.kind.is_of_groups]
     for key, units in waiting:
         # Once it is over, a group may be part of another unit than the one that it was evicted with.
-        has_ended = any(key_of(group) in ended for group in state.pod_groups_of(key)) if ended else False
+        has_ended = (
+            any(key_of(group) in ended for group in state.demands.pod_groups_of(key)) if ended else False
+        )
         if has_ended or not units.isdisjoint(changed):
-            enqueue(state, key, now, changed=units.isdisjoint(state.held_units))
+            enqueue(state, key, now, changed=units.isdisjoint(held))
 
 
 def report_late_gangs(state: State, now: Moment) -> None:
@@ -239,7 +257,9 @@ def _on_groups_changed(state: State, groups: Iterable[GroupKey], now: Moment) ->
         members = [*filter(None, map(state.world.pod, state.world.groups.members(group)))]
         if not members:
             continue
-        key = state.demand_of(members[0].pod)  # the same for all of them, unless each is its own demand
+        key = state.demands.demand_of(
+            members[0].pod
+        )  # the same for all of them, unless each is its own demand
         if not key.kind.is_of_groups:
             continue
         for known in members:
@@ -268,7 +288,7 @@ def on_namespace_changed(state: State, namespace: str, now: Moment) -> None:
 def on_tree_changed(state: State, namespace: str, name: str, now: Moment) -> None:
     """What a composite group says counts for all groups inside."""
     inside = state.world.groups.beneath((namespace, name))
-    state.regrouped.update(inside)
+    state.group_news.change(inside)
     _on_groups_changed(state, inside, now)
 
 
@@ -281,8 +301,8 @@ def update_deep_groups(state: State, now: Moment) -> None:
     if not state.synced:
         return
     inside, changes = state.world.too_deep_changed()
-    state.wake(changes, now)
-    state.regrouped.update(inside)
+    state.queue.wake_all(changes, now.elapsed)
+    state.group_news.change(inside)
     _on_groups_changed(state, inside, now)
 
 
@@ -290,7 +310,7 @@ def on_member_settled(state: State, pod: Pod, now: Moment, *, changed: bool = Fa
     """What became of a pod that does not wait may matter to pods of its group that do."""
     if group_key(pod) is None:
         return
-    key = state.demand_of(pod)
+    key = state.demands.demand_of(pod)
     if not key.kind.is_of_groups:
         return
     if key in state.queue:
@@ -311,6 +331,14 @@ def on_synced(state: State, now: Moment) -> None:
         enqueue(state, key, now, changed=False)
 
 
+def settle_promise(state: State, pod: Target, now: Moment) -> Assumed | None:
+    """Ends a promise. Volumes count as they are shown again, unless another promise shares the step."""
+    assumed = state.ledger.assumed.settle(pod)
+    if assumed is not None and not all(map(state.ledger.assumed.needs, assumed.steps)):
+        state.queue.wake_all(state.world.volume_steps_changed(), now.elapsed)
+    return assumed
+
+
 def end_waiting(state: State, pod: Target, now: Moment) -> None:
     """A pod is no part of a demand any more: it is bound, finished or gone.
 
@@ -318,8 +346,8 @@ def end_waiting(state: State, pod: Target, now: Moment) -> None:
     """
     state.reporter.forget(pod)
     state.preemption_backoff.forget(pod)
-    state.faults.pop(pod, None)
-    surprising = state.settle(pod, now) is None
+    state.demands.faults.pop(pod, None)
+    surprising = settle_promise(state, pod, now) is None
     key = state.ledger.parts.get(pod)
     if key is None:
         return
@@ -336,7 +364,7 @@ def end_waiting(state: State, pod: Target, now: Moment) -> None:
 def on_unread(state: State, target: Target, problem: str, now: Moment) -> None:
     """The last version that could be read goes on counting as load; no pod is placed by it."""
     if target in state.ledger.parts and target not in state.ledger.assumed:
-        state.faults[target] = problem
+        state.demands.faults[target] = problem
         enqueue(state, state.ledger.parts[target], now, changed=False)
     state.reporter.warn(target, problem)
 
@@ -345,33 +373,24 @@ def note_member(state: State, pod: Pod) -> None:
     """A pod joins a group, or leaves it."""
     group = group_key(pod) if pod.spec.scheduler_name in state.settings.profiles else None
     if group is not None:
-        state.regrouped.add(group)
+        state.group_news.change([group])
 
 
 def report_groups(state: State, now: Moment) -> None:
     """What of groups follows from all of their pods: whether priorities agree, and since when they run."""
     if not state.synced:
         return
-    state.regrouped.update(state.refused_reports.due(now.elapsed))
-    if not (state.regrouped or state.rerun or state.resized):
-        return
-    _report_growths(state)
-    rerun, state.rerun = sorted(state.rerun | state.regrouped), set()
-    groups, state.regrouped = sorted(state.regrouped), set()
-    for group in filter(None, map(state.world.groups.group, groups)):
+    state.group_news.change(state.reporter.refused.due(now.elapsed))
+    changed, rerun, resized = state.group_news.take()
+    for key in resized if state.gang_growth.is_on else ():
+        member_growth.report_granted(state, key)
+    for group in filter(None, map(state.world.groups.group, changed)):
         text = state.settings.group_rules.divergence(state.world, group)
         if text is not None:
             state.reporter.report_divergence(group, text)
     for key in rerun:
         if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
             _report_run(state, key, now)
-
-
-def _report_growths(state: State) -> None:
-    """How many members of gangs have the room that they ask for."""
-    resized, state.resized = sorted(state.resized | state.regrouped), set()
-    for key in resized if state.gang_growth.is_on else ():
-        member_growth.report_granted(state, key)
 
 
 def _report_run(state: State, key: GroupKey, now: Moment) -> None:
@@ -405,7 +424,7 @@ def reason_not_to_wait(state: State, key: DemandKey, found: NotYet | None) -> En
     """Why a plan ends for a demand that cannot be decided, or is not there any more."""
     if found is None:
         return EndReason.PREEMPTOR_GONE
-    if key.kind is DemandKind.RESIZE and not state.world.has_node(state.only_node(key)):
+    if key.kind is DemandKind.RESIZE and not state.world.has_node(state.demands.only_node(key)):
         return EndReason.NODE_GONE
     return EndReason.PREEMPTOR_NOT_READY
 
@@ -453,7 +472,7 @@ def _growth_end(state: State, key: DemandKey, pod: Target) -> GrowthEnd:
     known, wanted = _shown(state, pod), state.plan_log.wanted(pod)
     if known is None or known.pod.metadata.deletion_timestamp is not None:
         return GrowthEnd.GONE
-    resizes = state.resizes(key)
+    resizes = state.demands.resizes(key)
     if resizes is not None and resizes.is_hopeless(known.pod):
         return GrowthEnd.INFEASIBLE
     return GrowthEnd.GRANTED if wanted is not None and _has(known, wanted) else GrowthEnd.WITHDRAWN

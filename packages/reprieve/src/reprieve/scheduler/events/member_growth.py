@@ -78,7 +78,7 @@ def _fits(state: State, resize: WaitingResize, now: Moment) -> bool:
 def _others(state: State, resize: WaitingResize, members: list[CompiledPod]) -> Iterator[WaitingResize]:
     """Other members to be decided: not those that have a plan, are in backoff, or were refused and wait."""
     for key in sorted(DemandKey.of_resize(pod.pod) for pod in members if pod is not resize.pod):
-        found = state.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
+        found = state.demands.requester(key) if state.queue.standing(key) in _TO_BE_DECIDED else None
         if not isinstance(found, WaitingResize) or state.gang_growth.was_gathered(key):
             continue
         if state.plans.of(key) is None:
@@ -105,7 +105,7 @@ def _most_helpful_first(state: State, growing: list[WaitingResize], now: Moment)
 
 
 def asks_to_grow(state: State, pod: CompiledPod) -> bool:
-    resizes = state.resizes_of(pod.pod) if state.is_ours(pod.pod) else None
+    resizes = state.demands.resizes_of(pod.pod) if state.demands.is_ours(pod.pod) else None
     return resizes is not None and resizes.is_waiting(pod.pod)
 
 
@@ -137,11 +137,11 @@ def note_resize(state: State, before: CompiledPod | None, known: CompiledPod | N
     if group is None:
         return
     if any(is_deferred(pod.pod) for pod in pods):
-        state.resized.add(group)
+        state.group_news.resize(group)
         return
     shown = state.world.groups.group(group)
     if shown is not None and state.reporter.reports_growth(shown):
-        state.resized.add(group)
+        state.group_news.resize(group)
 
 
 def report_granted(state: State, gang: GroupKey) -> None:

@@ -51,7 +51,7 @@ def follow_up(state: State, effect: Effect, now: Moment) -> None:
             else:
                 state.resend_backoff.end(effect)
         case Nominate() | SetCondition() | Evict():
-            state.on_unreported(effect, now)
+            state.reporter.on_unreported(effect, now.elapsed)
             if state.plans.match_lost_answer(effect) or unit_driver.resend(state, effect):
                 state.outbox.put(effect)
                 return

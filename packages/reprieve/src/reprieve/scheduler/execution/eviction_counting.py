@@ -48,7 +48,7 @@ def _count(state: State, pod: Target, decision: str, now: Moment, *, whole: bool
 def on_not_evicted(state: State, pod: Target, now: Moment) -> None:
     """Its delete was refused, or not sent after all: a limit may end earlier than expected."""
     if state.evictions.take_back(pod):
-        state.wake((Change.EVICTIONS,), now)
+        state.queue.wake_all((Change.EVICTIONS,), now.elapsed)
 
 
 def on_evictions_read(state: State, read: EvictionsRead, now: Moment) -> None:

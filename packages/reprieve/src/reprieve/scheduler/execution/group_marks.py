@@ -65,7 +65,7 @@ def resend(state: State, effect: Effect) -> bool:
 
 def _must_stay(state: State, one: OpenMark) -> bool:
     """Whether pods are waited for, or another plan has written its own mark and is about to evict."""
-    return one.unit in state.committing() or state.is_waited_for(one.unit)
+    return one.unit in state.units.committing() or state.units.is_waited_for(one.unit)
 
 
 def _closed(one: OpenMark) -> SetCondition:
@@ -78,7 +78,7 @@ def _closed_by(state: State, effect: Effect) -> OpenMark | None:
 
 
 def _unit_of(state: State, group: Target) -> str | None:
-    return state.unit_of((group.namespace, group.name))
+    return state.units.unit_of((group.namespace, group.name))
 
 
 def is_shown_open(state: State, target: Target) -> bool:

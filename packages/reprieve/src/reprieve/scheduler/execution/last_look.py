@@ -46,7 +46,7 @@ class LastLook:
 
 
 def last_look(state: State, key: DemandKey, handover: Handover, now: Moment) -> LastLook:
-    requester = state.requester(key)
+    requester = state.demands.requester(key)
     if requester is None or isinstance(requester, NotYet):
         return LastLook(EndReason.PREEMPTOR_NOT_READY)
     policy = state.settings.policies.get(requester.pods[0].pod.spec.scheduler_name)
@@ -87,7 +87,11 @@ def _wholes(state: State, units: Units, numbers: Ints, handover: Handover) -> La
     groups: list[tuple[Target, Target]] = []
     for number in numbers[numbers >= len(view.pods)].tolist():
         pods = {target_at(view, row): row for row in units.pods_of([number]).tolist()}
-        pods = {pod: row for pod, row in pods.items() if pod in known or not state.is_preparing(pod)}
+        pods = {
+            pod: row
+            for pod, row in pods.items()
+            if pod in known or not state.ledger.assumed.is_preparing(pod)
+        }
         names[units.group_names[number - len(view.pods)]] = tuple(pods)
         joined.update(
             (pod, view.nodes.names[view.where[row]]) for pod, row in pods.items() if pod not in known

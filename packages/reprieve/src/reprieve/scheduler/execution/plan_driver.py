@@ -4,15 +4,14 @@ A call may be answered after its plan was called off, its victim may vanish befo
 may be the victim of two plans. So each answer is first matched with the plan that waits for it, or with none.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
-from reprieve.model.events import Change
 from reprieve.model.moment import Moment
-from reprieve.model.objects import Pod, PriorityClass
+from reprieve.model.objects import Pod, PodGroup, PriorityClass
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import Requester
+from reprieve.scheduler.demands import Requester, report_demand
 from reprieve.scheduler.execution import eviction_counting, group_marks, unit_driver
 from reprieve.scheduler.execution.last_look import last_look
 from reprieve.scheduler.execution.nomination_withdrawal import (
@@ -21,6 +20,7 @@ from reprieve.scheduler.execution.nomination_withdrawal import (
     withdraw_nominations,
 )
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.ledger.victims import VictimLedger
 from reprieve.scheduler.plans.handover import (
     Handover,
     Stage,
@@ -29,6 +29,7 @@ from reprieve.scheduler.plans.handover import (
     acknowledged,
     closed_text,
     decision_in,
+    is_marked,
     joined,
     leaves_by_itself,
     mark,
@@ -119,10 +120,10 @@ def on_failed(state: State, effect: Effect, error: str, now: Moment) -> None:
 
 
 def _call_off_failed(state: State, key: DemandKey, failure: _Failure, now: Moment) -> None:
-    found = state.requester(key)
+    found = state.demands.requester(key)
     plan_anew(state, key, failure.reason, now)
     if isinstance(found, Requester):
-        state.report(found, failure_text(failure.target, failure.error, key.namespace))
+        report_demand(state.reporter, found, failure_text(failure.target, failure.error, key.namespace))
 
 
 def count_as_staying(state: State, pod: Target) -> None:
@@ -134,6 +135,12 @@ def count_as_staying(state: State, pod: Target) -> None:
     is_shown_leaving = known is not None and known.pod.metadata.deletion_timestamp is not None
     if not is_shown_leaving and not state.plans.expects(Evict(pod)):
         state.ledger.terminating.end(pod)
+
+
+def note_mark(victims: VictimLedger, thing: Pod | PodGroup) -> None:
+    """The object shows a mark, or shows none any more."""
+    target = pod_target(thing) if isinstance(thing, Pod) else group_target(thing)
+    victims.on_seen(target, marked=is_marked(thing))
 
 
 def on_terminating(state: State, pod: Pod, now: Moment, *, is_new: bool) -> None:
@@ -176,7 +183,16 @@ def _unused_marks(state: State) -> set[Target]:
     if not state.synced or not state.plans.unused_marks():
         return set()
     unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
-    return {m for m in unused if m.kind == "Pod" or state.runs_on(m) or group_marks.is_shown_open(state, m)}
+    return {m for m in unused if m.kind == "Pod" or _runs_on(state, m) or group_marks.is_shown_open(state, m)}
+
+
+def _runs_on(state: State, group: Target) -> bool:
+    """Whether pods of a group have their node, and none of them is leaving."""
+    pods = map(state.world.pod, state.world.groups.members((group.namespace, group.name)))
+    placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
+    return bool(placed) and not any(
+        pod.metadata.deletion_timestamp or pod_target(pod) in state.ledger.terminating for pod in placed
+    )
 
 
 def _clearing(state: State, target: Target) -> Effect:
@@ -185,7 +201,7 @@ def _clearing(state: State, target: Target) -> Effect:
         known = state.world.pod(key)
         return unmark(target, decision_in(shown_mark(known.pod)) if known is not None else "")
     group = state.world.groups.group(key)
-    return outlived(target) if group is None or state.runs_on(target) else mark(target, closed_text(group))
+    return outlived(target) if group is None or _runs_on(state, target) else mark(target, closed_text(group))
 
 
 def _keeps_its_mark(state: State, target: Target) -> bool:
@@ -265,7 +281,7 @@ def on_class_seen(state: State, priority_class: PriorityClass, now: Moment) -> N
     The change itself wakes the demands that wait for it.
     """
     changes = state.world.see(priority_class)
-    state.wake(changes, now)
+    state.queue.wake_all(changes, now.elapsed)
     if changes:
         meta, rules = priority_class.metadata, state.settings.tolerations
         faults = "; ".join(map(str, rules.faults(priority_class)))
@@ -295,12 +311,3 @@ def put_unless_vain(state: State, effect: Effect, now: Moment) -> None:
 def _on_unsent(state: State, pod: Target, now: Moment) -> None:
     state.plan_log.on_unsent(pod)
     eviction_counting.on_not_evicted(state, pod, now)
-
-
-def wake_others(
-    state: State, changes: Collection[Change], now: Moment, pod: Target, nodes: Collection[str]
-) -> None:
-    """Demands that wait for this pod to go are not woken before the last pod that they wait for is gone."""
-    held = state.plans.waiting_for(pod) if changes else ()
-    for change in changes:
-        state.queue.wake(change, now.elapsed, held, nodes)

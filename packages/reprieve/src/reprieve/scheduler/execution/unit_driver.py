@@ -141,8 +141,12 @@ def on_placed(state: State, pod: Pod, now: Moment) -> None:
     units, target = state.ledger.unit_evictions, pod_target(pod)
     if not len(units) or target in units or not _may_go(state, pod):
         return
-    unit, group = state.unit_of(group_key(pod)), group_key(pod)
-    is_too_late = state.is_over if target in state.ledger.assumed else partial(state.is_past, now=now.elapsed)
+    unit, group = state.units.unit_of(group_key(pod)), group_key(pod)
+    is_too_late = (
+        state.units.is_over
+        if target in state.ledger.assumed
+        else partial(state.units.is_past, now=now.elapsed)
+    )
     if unit is None or group is None or not units.admits(unit, is_too_late):
         return
     first = next(units.left(unit))
@@ -170,7 +174,7 @@ def on_gone(state: State, pod: Target) -> None:
 
 def _report_refused(state: State, key: GroupKey, *, again: bool = False) -> None:
     """Names the pods on their group that the API server does not let go."""
-    group, unit = state.world.groups.group(key), state.unit_of(key)
+    group, unit = state.world.groups.group(key), state.units.unit_of(key)
     if group is None or unit is None:
         return
     left = [one for one in state.ledger.unit_evictions.left(unit) if one.group == key]
@@ -225,7 +229,7 @@ def _marked_units(state: State) -> dict[str, list[GroupKey]]:
     tree = state.world.groups.tree()
     units: dict[str, list[GroupKey]] = {}
     for key in sorted(tree.pod_groups):
-        if (unit := state.unit_of(key)) is not None:
+        if (unit := state.units.unit_of(key)) is not None:
             units.setdefault(unit, []).append(key)
     return {
         unit: keys for unit, keys in units.items() if any(shown_mark(tree.pod_groups[key]) for key in keys)

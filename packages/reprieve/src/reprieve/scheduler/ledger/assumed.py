@@ -100,6 +100,10 @@ class AssumedPods:
         """Whether any promise waits for a step, or rests on it."""
         return step in self._by_step
 
+    def is_preparing(self, pod: Target) -> bool:
+        assumed = self._by_pod.get(pod)
+        return assumed is not None and assumed.state is Promise.PREPARING
+
     def preparing(self, step: VolumeStep | None = None) -> list[Assumed]:
         """The promises whose volumes are not ready: because of this step, or of any."""
         waiting = [assumed for assumed in self if assumed.state is Promise.PREPARING]

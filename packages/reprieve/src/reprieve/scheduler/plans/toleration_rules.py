@@ -3,8 +3,9 @@
 The record stands for a feature gate: assembly chooses whether tolerations count.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from reprieve.model.groups import GroupKey, Groups
 from reprieve.model.objects import PriorityClass
@@ -12,6 +13,12 @@ from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.toleration import TolerationFault, faults_of, toleration_of
 from reprieve.scheduler.plans.handover import Handover
+
+
+def first_end(classes: Iterable[PriorityClass], since: float) -> float:
+    """No pod whose time counts from then on can lose the protection of these classes before this."""
+    lengths = (toleration_of(known).seconds for known in classes)
+    return since + min((seconds for seconds in lengths if seconds > 0), default=inf)
 
 
 @dataclass(frozen=True, slots=True)

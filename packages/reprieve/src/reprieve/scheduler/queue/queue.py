@@ -271,6 +271,16 @@ class Queue:
                 for key in [k for k in keys if k not in but]:
                     self._wake(self._entries[key], now)
 
+    def wake_all(
+        self,
+        changes: Iterable[Change],
+        now: float,
+        but: Collection[DemandKey] = (),
+        nodes: Collection[str] = (),
+    ) -> None:
+        for change in changes:
+            self.wake(change, now, but, nodes)
+
     def _count(self, change: Change, nodes: Collection[str]) -> None:
         self._happened.count(change)
         if self._happened_at:

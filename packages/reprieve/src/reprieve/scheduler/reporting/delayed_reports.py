@@ -56,7 +56,7 @@ class RefusedReports:
         self._times: dict[GroupKey, int] = {}  # how often in a row
         self._due: dict[GroupKey, float] = {}
 
-    def refused(self, group: GroupKey, now: float) -> None:
+    def begin(self, group: GroupKey, now: float) -> None:
         """A write was refused, or its answer lost."""
         times = self._times[group] = self._times.get(group, 0) + 1
         self._due[group] = now + _PAUSES.after(times)

@@ -7,6 +7,7 @@ from reprieve.model.conditions import NEVER, RUN_STARTED, run_started_at
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
 from reprieve.scheduler.outbox import Outbox
+from reprieve.scheduler.reporting.delayed_reports import RefusedReports
 from reprieve.scheduler.targets import group_target
 
 _TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
@@ -19,6 +20,7 @@ _GROWN = "reprieve.dev/ResizesGranted"
 class StatusReporter:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
+        self.refused = RefusedReports()
         self._reported: dict[Target, str] = {}
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
@@ -35,9 +37,19 @@ class StatusReporter:
         self._runs.pop(target, None)
         self._growths.pop(target, None)
 
-    def on_unreported(self, effect: Effect) -> None:
-        """What a write said counts as not said; other writes about the object may still arrive."""
+    def on_reported(self, effect: Effect) -> None:
+        """A write arrived."""
+        if _is_of_all_pods(effect):
+            self.refused.end((effect.target.namespace, effect.target.name))
+
+    def on_unreported(self, effect: Effect, now: float) -> None:
+        """A write failed, or its outcome is unknown: what it said counts as not said.
+
+        Other writes about the object may still arrive.
+        """
         target = effect.target
+        if _is_of_all_pods(effect):
+            self.refused.begin((target.namespace, target.name), now)
         match effect:
             case SetCondition(type=condition) if condition == _DIVERGES:
                 self._diverging.pop(target, None)
@@ -174,7 +186,7 @@ class StatusReporter:
         return reported != text
 
 
-def is_of_all_pods(effect: Effect) -> bool:
+def _is_of_all_pods(effect: Effect) -> bool:
     """Whether it is a condition of a group that follows from all of its pods."""
     return isinstance(effect, SetCondition) and effect.type in (RUN_STARTED, _DIVERGES, _GROWN)
 
