@@ -104,9 +104,9 @@ class Scheduler:
         plan_driver.give_up_stuck_victims(state, now)
         unknown_outcomes.follow_up_delayed(state, now)
         if len(state.ledger.unit_evictions):
-            unit_driver.retry_refused(state, now)
+            unit_driver.retry_refused(state.units, state.outbox, state.evictions, now)
         if len(state.ledger.open_marks):
-            group_marks.close_marks(state, now)
+            group_marks.close_marks(state.units, state.outbox, now)
         plan_driver.sweep(state, now)
         enqueueing.update_held_units(state, now)
         enqueueing.report_late_gangs(state, now)
@@ -176,12 +176,12 @@ class Scheduler:
             case Synced():
                 first, state.synced = not state.synced, True
                 if first:
-                    eviction_counting.on_synced(state, now)
-                    unit_driver.resume(state, now)
+                    eviction_counting.on_synced(state.evictions, state.world, now)
+                    unit_driver.resume(state.units, state.outbox, state.evictions, now)
                 state.victim_reports.on_synced(state.world)
                 enqueueing.on_synced(state, now)
             case EvictionsRead():
-                eviction_counting.on_evictions_read(state, event, now)
+                eviction_counting.on_evictions_read(state.evictions, event, now)
             case Unknown(effect, _):
                 unknown_outcomes.on_answer_lost(state, effect, now)
             case Done(effect) | Failed(effect):
@@ -328,7 +328,7 @@ class Scheduler:
                         continue
                     self._current, self._is_cut_short = None, True
                     return None
-                found = member_growth.beside_others(state, found)
+                found = member_growth.beside_others(state.gang_growth, found)
             if isinstance(found, Requester) and passed < _MOST_PASSED and self._passes_over(found, now):
                 passed += 1
                 continue
@@ -402,7 +402,7 @@ class Scheduler:
                 state.outbox.put(Announce(pod, Tone.NORMAL, "Scheduled", "Binding", note))
                 binding.on_bound(state, pod, now)
             case BindVolume():
-                binding.on_volume_bound(state, effect)
+                binding.on_volume_bound(state.ledger.assumed, state.outbox, effect)
                 binding.on_volumes_seen(state, now)
             case SelectNode():
                 binding.on_volumes_seen(state, now)

@@ -35,15 +35,18 @@ from reprieve.scheduler.demands import (
 from reprieve.scheduler.demands.queueing_hints import ROOM_AT_RISK
 from reprieve.scheduler.events.binding import assume, give_up
 from reprieve.scheduler.execution.plan_driver import call_off, plan_anew
-from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.ledger.nominations import NominationReason, Nominations
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.making_room import Weighed, make_room
 from reprieve.scheduler.planning.plan_feasibility import placement_in_reserved_room, still_feasible
+from reprieve.scheduler.plans.backoffs import PreemptionBackoff
 from reprieve.scheduler.plans.handover import Handover
+from reprieve.scheduler.plans.open_plans import Plans
 from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.queue.equivalence import RememberedRefusal, equivalence_key_of
-from reprieve.scheduler.queue.improvements import Improving
-from reprieve.scheduler.queue.queue import NO_CHANGES
+from reprieve.scheduler.queue.improvements import Improvements, Improving
+from reprieve.scheduler.queue.queue import NO_CHANGES, Queue
 from reprieve.scheduler.reporting.decision import (
     Because,
     Decided,
@@ -57,6 +60,7 @@ from reprieve.scheduler.reporting.decision import (
     unproved_by,
 )
 from reprieve.scheduler.reporting.explanation import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
@@ -66,9 +70,10 @@ def decide(state: State, requester: Requester, now: Moment) -> Decided:
     remembered = _remembered_refusal(state, requester, now)
     if remembered is not None:
         refused, is_exact = remembered
-        if (is_exact and not refused.names_others(requester)) or _was_told(state, requester, refused):
+        says_enough = is_exact and not refused.names_others(requester)
+        if says_enough or _was_told(state.reporter, requester, refused):
             return _refuse_again(state, requester, refused, now)
-    if _is_victim(state, requester):
+    if _is_victim(state.plans, requester):
         return _refuse_victim(state, requester, now)
     context = context_of(state, requester, now)
     found = placement_in_reserved_room(context) or place_together(
@@ -86,9 +91,9 @@ def decide(state: State, requester: Requester, now: Moment) -> Decided:
 def is_refused_as_before(state: State, requester: Requester, now: Moment) -> bool:
     """Whether a remembered refusal holds for a demand that was told so: then it goes on waiting."""
     remembered = _remembered_refusal(state, requester, now)
-    if remembered is None or not _was_told(state, requester, remembered[0]):
+    if remembered is None or not _was_told(state.reporter, requester, remembered[0]):
         return False
-    _keep_waiting(state, requester, remembered[0], now)
+    _keep_waiting(state.queue, state.preemption_backoff, requester, remembered[0], now)
     return True
 
 
@@ -106,23 +111,23 @@ def on_failure(state: State, requester: Requester, error: Exception, now: Moment
             state.reporter.report_waiting_resize(pod, text)
         else:
             state.reporter.report_waiting_pod(pod, "SchedulerError", text)
-    decision = _decision(state, requester, Outcome.ERROR, now)
+    decision = _decision(state.world, requester, Outcome.ERROR, now)
     return Decided(structs.replace(decision, eviction=Eviction(Because("SchedulerError", text))))
 
 
 # --- before it is looked at ----------------------------------------------------------------------
 
 
-def _is_victim(state: State, requester: Requester) -> bool:
+def _is_victim(plans: Plans, requester: Requester) -> bool:
     """Whether a pod that waits for a resize is about to be evicted."""
-    return isinstance(requester, WaitingResize) and state.plans.is_in_flight(requester.target)
+    return isinstance(requester, WaitingResize) and plans.is_in_flight(requester.target)
 
 
 def _refuse_victim(state: State, requester: Requester, now: Moment) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now.elapsed)
     because = Because("GivesWayItself", "the pod itself is about to be evicted")
-    decision = _decision(state, requester, Outcome.UNSCHEDULABLE, now)
+    decision = _decision(state.world, requester, Outcome.UNSCHEDULABLE, now)
     decision = structs.replace(decision, eviction=Eviction(because))
     call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
     report_demand(state.reporter, requester, decision.text)
@@ -151,9 +156,9 @@ def _is_new(state: State, requester: Requester, now: Moment) -> bool:
     return not nominated and state.preemption_backoff.until(pods, now.elapsed) is None
 
 
-def _was_told(state: State, requester: Requester, refused: RememberedRefusal) -> bool:
+def _was_told(reporter: StatusReporter, requester: Requester, refused: RememberedRefusal) -> bool:
     """Whether all of its pods, and its groups, say what they would be told."""
-    text, reporter = refused.text_for(requester), state.reporter
+    text = refused.text_for(requester)
     if not all(reporter.has_reported(pod_target(pod.pod), text) for pod in requester.pods):
         return False
     groups = requester.tree.leaves() if isinstance(requester, WaitingGroup) else ()
@@ -163,8 +168,8 @@ def _was_told(state: State, requester: Requester, refused: RememberedRefusal) ->
 
 
 def _refuse_again(state: State, requester: Requester, refused: RememberedRefusal, now: Moment) -> Decided:
-    decision = refused.decision_for(requester, _id(state, requester, now), now.wall)
-    _keep_waiting(state, requester, refused, now)
+    decision = refused.decision_for(requester, _id(state.world, requester, now), now.wall)
+    _keep_waiting(state.queue, state.preemption_backoff, requester, refused, now)
     report_demand(state.reporter, requester, decision.text)
     return Decided(decision)
 
@@ -205,8 +210,8 @@ def _assume_all(state: State, context: DecisionContext, found: Placement, now: M
     handover = state.plans.of(requester.key)
     if handover is not None and handover.victims and not handover.evicts_later:
         state.preemption_backoff.serve(pod for pod, _ in places)
-    decision = _decision(state, requester, Outcome.PLACED, now, places)
-    rest = _rest_of_plan(state, requester)
+    decision = _decision(state.world, requester, Outcome.PLACED, now, places)
+    rest = _rest_of_plan(state.ledger.nominations, state.plans, requester)
     if rest is None:
         call_off(state, requester.key, _use_of(handover, places), now)
     else:
@@ -233,18 +238,17 @@ def _leave_to_kubelet(state: State, resize: WaitingResize, now: Moment) -> Decid
     """The kubelet does the rest. Until it has, another pod may take the room."""
     state.queue.park(resize.key, ROOM_AT_RISK, now.elapsed)
     call_off(state, resize.key, EndReason.ROOM_USED, now)
-    decision = _decision(state, resize, Outcome.FITS, now, ((resize.target, resize.node),))
+    decision = _decision(state.world, resize, Outcome.FITS, now, ((resize.target, resize.node),))
     state.reporter.report_resize_step(resize.target, "FitsInPlace", decision.text)
     return Decided(decision)
 
 
-def _rest_of_plan(state: State, requester: Requester) -> Handover | None:
+def _rest_of_plan(nominations: Nominations, plans: Plans, requester: Requester) -> Handover | None:
     """What is left of a plan for pods that do not need each other, when some of them have a node."""
-    handover = state.plans.of(requester.key)
+    handover = plans.of(requester.key)
     if handover is None or not handover.is_open or requester.is_starting:
         return None
-    nominated = state.ledger.nominations
-    places = tuple((pod, node) for pod, node in handover.places if pod in nominated)
+    places = tuple((pod, node) for pod, node in handover.places if pod in nominations)
     return replace(handover, places=places) if places else None
 
 
@@ -258,7 +262,7 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
     handover = state.plans.of(requester.key)
     if handover is not None and handover.is_open and still_feasible(context, handover):
         state.queue.wait(requester.key, helps, now.elapsed)
-        waits = _decision(state, requester, Outcome.WAITING, now)
+        waits = _decision(state.world, requester, Outcome.WAITING, now)
         return Decided(structs.replace(waits, places=handover.places, preemption=handover.price))
     improving = state.improvements.of(requester.key)
     if improving is not None and improving.is_awaited(now.elapsed):
@@ -270,14 +274,15 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
         deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
     weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     effort = context.demand.effort
-    for tried in _policies_in_turn(state, policy, deferral, effort, now) if not requester.forbidden else ():
+    turns = _policies_in_turn(state.improvements, policy, deferral, effort, now)
+    for tried in turns if not requester.forbidden else ():
         weighed = make_room(replace(context, unplaced=found), tried, state.settings.gangs, now.wall)
         if weighed.plans:
             break
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now.elapsed)
     if deferral.asked and improving is None:
-        decision = _first_decision(state, context, found, weighed, now)
+        decision = _first_decision(state.world, context, found, weighed, now)
         return _begin_improving(state, context, decision, deferral, now)
     if weighed.plans:
         withdrawn = state.outbox.take()  # with the plan before: a decision begins with an empty outbox
@@ -285,10 +290,10 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
         opening = state.outbox.take()
         state.outbox.put(*_not_renewed(withdrawn, opening), *opening)
         return decided
-    decision = _refused(state, context, found, weighed, now)
+    decision = _refused(state.world, context, found, weighed, now)
     ended_by = weighed.refusal.ended_by if weighed.refusal is not None else NO_CHANGES
     refused = RememberedRefusal(requester, decision, helps, ended_by, lasts=improving is None)
-    due = _expect_moment(state, requester, refused, now)
+    due = _expect_moment(state.queue, state.preemption_backoff, requester, refused, now)
     if context.restrained is None and decision.unproved is None:
         state.refusals.remember(refused, state.stamp(), due, now)
     report_demand(state.reporter, requester, decision.text)
@@ -313,10 +318,10 @@ def _not_renewed(withdrawn: Iterable[Effect], opening: Iterable[Effect]) -> list
 
 
 def _refused(
-    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: Moment
+    world: World, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: Moment
 ) -> Decision:
     return structs.replace(
-        _decision(state, context.requester, Outcome.UNSCHEDULABLE, now),
+        _decision(world, context.requester, Outcome.UNSCHEDULABLE, now),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes)),
         miss=miss_of(found, context.demand, context.profile, context.view),
         eviction=_eviction(context.requester, weighed, now),
@@ -331,21 +336,24 @@ def _eviction(requester: Requester, weighed: Weighed, now: Moment) -> Eviction |
     return eviction_of(weighed.refusal, weighed.question, now.wall) if weighed.refusal is not None else None
 
 
-def _keep_waiting(state: State, requester: Requester, refused: RememberedRefusal, now: Moment) -> None:
-    state.queue.wait(requester.key, refused.helps, now.elapsed)
-    _expect_moment(state, requester, refused, now)
+def _keep_waiting(
+    queue: Queue, backoff: PreemptionBackoff, requester: Requester, refused: RememberedRefusal, now: Moment
+) -> None:
+    queue.wait(requester.key, refused.helps, now.elapsed)
+    _expect_moment(queue, backoff, requester, refused, now)
 
 
-def _expect_moment(state: State, requester: Requester, refused: RememberedRefusal, now: Moment) -> Due:
+def _expect_moment(
+    queue: Queue, backoff: PreemptionBackoff, requester: Requester, refused: RememberedRefusal, now: Moment
+) -> Due:
     """No backoff makes it miss the moment at which more pods may be evicted."""
-    backoff = state.preemption_backoff
     restrained = backoff.until((pod_target(pod.pod) for pod in requester.pods), now.elapsed)
     ends = [end for end in (restrained, backoff.released(now.elapsed)) if end is not None]
     # A rule protects victims until a time of day; that evictions were in vain counts for a while.
     retry_at = refused.decision.retry_at if restrained is None else None
     due = Due(min(ends, default=inf), inf if retry_at is None else retry_at)
     if refused.ended_by or due != Due():
-        state.queue.expect(requester.key, refused.ended_by, due, now.elapsed)
+        queue.expect(requester.key, refused.ended_by, due, now.elapsed)
     return due
 
 
@@ -362,14 +370,14 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
 
 
 def _policies_in_turn(
-    state: State, policy: Policy | None, deferral: Deferral, effort: Effort, now: Moment
+    improvements: Improvements, policy: Policy | None, deferral: Deferral, effort: Effort, now: Moment
 ) -> Iterator[Policy | None]:
     """While the solver is busy with another plan, a demand goes ahead with its first one.
 
     Where there is none and a solver may find one, it is asked all the same.
     """
     begins = policy is not None and policy.patience and not deferral.earlier
-    if policy is not None and begins and state.improvements.is_any_awaited(now.elapsed):
+    if policy is not None and begins and improvements.is_any_awaited(now.elapsed):
         before = replace(effort)
         yield replace(policy, improving=busy)
         if not effort.unanswered:
@@ -379,13 +387,13 @@ def _policies_in_turn(
 
 
 def _first_decision(
-    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: Moment
+    world: World, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: Moment
 ) -> Decision:
     """With the first plan, if there is one: a solver may find one where the search does not."""
     if weighed.plans:
-        decision = _preempting(state, context, found, weighed, 0, now)
+        decision = _preempting(world, context, found, weighed, 0, now)
         return structs.replace(decision, outcome=Outcome.IMPROVING)
-    return _decision(state, context.requester, Outcome.IMPROVING, now)
+    return _decision(world, context.requester, Outcome.IMPROVING, now)
 
 
 def _begin_improving(
@@ -417,7 +425,7 @@ def _keep_improving(
     """It was woken, and it still does not fit: all else is decided when the wait ends."""
     state.queue.wait(requester.key, helps, now.elapsed)
     state.queue.expect(requester.key, NO_CHANGES, Due(improving.next_time(now.elapsed)), now.elapsed)
-    decision = _decision(state, requester, Outcome.IMPROVING, now, improving.places)
+    decision = _decision(state.world, requester, Outcome.IMPROVING, now, improving.places)
     decision = structs.replace(decision, preemption=improving.price, unproved=improving.unproved)
     if improving.is_long(now.elapsed) and isinstance(requester, WaitingGroup):
         text = improving_text(structs.replace(decision, id=improving.id))
@@ -432,13 +440,13 @@ def _open(
     state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, now: Moment
 ) -> Decided:
     going = planned_evictions(context, weighed.plans[0])
-    decision = _preempting(state, context, found, weighed, len(going.anyway), now)
+    decision = _preempting(state.world, context, found, weighed, len(going.anyway), now)
     open_plan(state, context, weighed.plans[0], decision, going, now)
     return Decided(decision)
 
 
 def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
-    state: State, context: DecisionContext, found: Unplaceable, weighed: Weighed, anyway: int, now: Moment
+    world: World, context: DecisionContext, found: Unplaceable, weighed: Weighed, anyway: int, now: Moment
 ) -> Decision:
     """``anyway``: how many pods leave the nodes of the plan without it."""
     plan, view = weighed.plans[0], context.view
@@ -448,7 +456,7 @@ def _preempting(  # noqa: PLR0913, PLR0917  all that the decision is made from
     places = tuple((target_at(view, row), view.nodes.names[node]) for row, node in plan.places)
     chosen = {node for _, node in plan.places}
     return structs.replace(
-        _decision(state, context.requester, Outcome.PREEMPTS, now, places),
+        _decision(world, context.requester, Outcome.PREEMPTS, now, places),
         findings=context.requester.relevant(findings_of(found.survey, found.view.nodes, chosen)),
         preemption=price,
         unproved=None if _is_proved(plan) else unproved_by(context.demand.effort),
@@ -463,24 +471,24 @@ def _is_proved(plan: Plan) -> bool:
 # --- the record ----------------------------------------------------------------------------------
 
 
-def _id(state: State, requester: Requester, now: Moment) -> str:
-    return decision_id(requester.target, requester.key.kind.name, state.world.version, now.wall)
+def _id(world: World, requester: Requester, now: Moment) -> str:
+    return decision_id(requester.target, requester.key.kind.name, world.version, now.wall)
 
 
 def _decision(
-    state: State,
+    world: World,
     requester: Requester,
     outcome: Outcome,
     now: Moment,
     places: tuple[tuple[Target, str], ...] = (),
 ) -> Decision:
     return Decision(
-        id=_id(state, requester, now),
+        id=_id(world, requester, now),
         demand=requester.target,
         priority=requester.priority,
         at=now.wall,
         outcome=outcome,
-        considered=requester.considered(state.world.node_count()),
+        considered=requester.considered(world.node_count()),
         pods=len(requester.pods),
         places=places,
         growth=requester.growth,

@@ -29,12 +29,17 @@ from reprieve.scheduler.demands import (
 )
 from reprieve.scheduler.events.binding import give_up
 from reprieve.scheduler.execution.plan_driver import plan_anew
+from reprieve.scheduler.ledger import Parts
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.mirror.group_mirror import GroupMirror
+from reprieve.scheduler.outbox import Outbox
 from reprieve.scheduler.planning.plan_feasibility import awaited, excess_of
 from reprieve.scheduler.plans.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
 from reprieve.scheduler.plans.plan_records import EndReason
+from reprieve.scheduler.plans.toleration_rules import TolerationRules
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.reporting.explanation import victim_nodes
+from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 
@@ -74,33 +79,33 @@ def open_plan(  # noqa: PLR0913, PLR0917  all that a plan is opened with
         leaving=Targets(going.anyway),
         elsewhere=going.elsewhere,
     )
-    _warn_of_orphans(state, plan, context.view)
+    _warn_of_orphans(state.settings.tolerations, state.outbox, plan, context.view)
     _disturb(state, decision.id, victims, now)
     if planned.nominates:
         for pod, node in planned.places:
             state.ledger.nominations.nominate(pod, node, NominationReason.PLAN)
     handover, first = opened(planned)
     state.plans.keep(requester.key, handover)
-    state.plan_log.on_opened(requester.key, handover, going.units, _placed_pods(state, requester), now)
+    state.plan_log.on_opened(
+        requester.key, handover, going.units, _placed_pods(state.ledger.parts, requester), now
+    )
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(requester.key)
     state.outbox.put(*first)
     _report_plan(state, requester, handover, decision)
 
 
-def _warn_of_orphans(state: State, plan: Plan, view: Snapshot) -> None:
+def _warn_of_orphans(tolerations: TolerationRules, outbox: Outbox, plan: Plan, view: Snapshot) -> None:
     """Victims that nothing could protect, since their class is gone."""
-    for row, name in state.settings.tolerations.unprotected(view, plan):
+    for row, name in tolerations.unprotected(view, plan):
         note = f"its priority class {name} is gone, and with it what the class said of tolerations"
-        state.outbox.put(
-            Announce(target_at(view, row), Tone.WARNING, "PriorityClassGone", "Preempting", note)
-        )
+        outbox.put(Announce(target_at(view, row), Tone.WARNING, "PriorityClassGone", "Preempting", note))
 
 
-def _placed_pods(state: State, requester: Requester) -> frozenset[Target]:
+def _placed_pods(parts: Parts, requester: Requester) -> frozenset[Target]:
     """Pods of a demand that have a node, and are not seen there yet."""
     waiting = {pod_target(pod.pod) for pod in requester.pods}
-    return state.ledger.parts.pods(requester.key) - waiting
+    return parts.pods(requester.key) - waiting
 
 
 def _handover(
@@ -119,8 +124,8 @@ def _handover(
         victims=Targets(victims),
         victim_nodes=NodesOfPods(victim_nodes(plan, view)),
         price=decision.preemption,
-        groups=GroupsOfPods(_groups_of(state, plan, view)),
-        trees=tuple(dict(_trees_of(state, plan, view)).items()),
+        groups=GroupsOfPods(_groups_of(state.world.groups, plan, view)),
+        trees=tuple(dict(_trees_of(state.world.groups, plan, view)).items()),
         priority=decision.priority,
         excess=tuple(sorted(excess.items())),
         paid=paid,
@@ -165,33 +170,33 @@ def _report_plan(state: State, requester: Requester, handover: Handover, decisio
                 report_waiting(state.reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
                 report_waiting_groups(state.reporter, requester, decision.text)
-            _report_waiting_others(state, requester.key, others, handover)
+            _report_waiting_others(state.reporter, requester.key, others, handover)
 
 
 def _report_waiting_others(
-    state: State, key: DemandKey, others: Sequence[CompiledPod], handover: Handover
+    reporter: StatusReporter, key: DemandKey, others: Sequence[CompiledPod], handover: Handover
 ) -> None:
     """Pods of a group for which no room is made yet wait for none."""
     pods = counted(len(handover.places), "other pod")
     text = f"waits while room is made for {pods} of {handover.preemptor} (decision {handover.id})"
-    report_waiting(state.reporter, key, others, text)
+    report_waiting(reporter, key, others, text)
 
 
-def _groups_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:
+def _groups_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:
     """Victims that are preempted with a whole group, and their PodGroups."""
     wholes = (unit for unit in plan.victims if unit.kind is not UnitKind.POD)
     for row in (row for unit in wholes for row in unit.pods):
         key = view.pods.groups[row]
-        if key is not None and (group := state.world.groups.group(key)) is not None:
+        if key is not None and (group := groups.group(key)) is not None:
             yield target_at(view, row), group_target(group)
 
 
-def _trees_of(state: State, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
+def _trees_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
     """PodGroups that are preempted with the tree around them, and the kind and name of that."""
     for unit in plan.victims:
         kind, _, name = unit.name.split("/")
         if kind != CompositePodGroup.__name__:
             continue
         keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})
-        for group in filter(None, map(state.world.groups.group, keys)):
+        for group in filter(None, map(groups.group, keys)):
             yield group_target(group), f"{kind} {name}"

@@ -17,10 +17,12 @@ from reprieve.scheduler.demands import DecisionContext
 from reprieve.scheduler.events.enqueueing import end_waiting, enqueue, on_member_settled, settle_promise
 from reprieve.scheduler.execution.nomination_withdrawal import unreserve
 from reprieve.scheduler.execution.plan_driver import advance_without
-from reprieve.scheduler.ledger.assumed import Assumed, Promise
+from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.mirror import volumes
+from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.mirror.pod_rows import pod_key
+from reprieve.scheduler.outbox import Outbox
 from reprieve.scheduler.plans.handover import unmark
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -37,7 +39,7 @@ def assume(state: State, context: DecisionContext, ask: Ask, node: int, now: Mom
     nomination = state.ledger.nominations.of(assumed.pod)
     if nomination is not None and nomination.node == name:
         state.ledger.nominations.withdraw(assumed.pod)  # the pod takes its room, so none becomes free
-    unreserve(state, [assumed.pod], context.requester.key, now)
+    unreserve(state.ledger.nominations, state.queue, [assumed.pod], context.requester.key, now)
     state.ledger.assumed.promise(assumed)
     state.queue.wake_all(state.world.count_anew(pod_key(pod)), now.elapsed, nodes=(name,))
     if steps:
@@ -63,16 +65,16 @@ def on_bind_failed(state: State, bind: Bind, error: str, now: Moment) -> None:
     """Other pods of a gang may be bound already, so the room is kept for those that are not."""
     give_up(state, bind.target, f"binding failed: {error}", now)
     key = state.ledger.parts.get(bind.target)
-    if key is not None and _needs_others(state, key) and state.world.has_node(bind.node):
+    if key is not None and _needs_others(state.world.groups, key) and state.world.has_node(bind.node):
         state.ledger.nominations.nominate(bind.target, bind.node, NominationReason.KEPT)
         state.outbox.put(Nominate(bind.target, bind.node))
 
 
-def _needs_others(state: State, key: DemandKey) -> bool:
+def _needs_others(groups: GroupMirror, key: DemandKey) -> bool:
     """Whether a pod is part of a gang, or of a tree, which is one."""
     if not key.kind.is_of_groups:
         return False
-    group = state.world.groups.group(key.object) if key.kind is DemandKind.GROUP else None
+    group = groups.group(key.object) if key.kind is DemandKind.GROUP else None
     return key.kind is DemandKind.TREE or (group is not None and group.spec.gang is not None)
 
 
@@ -86,9 +88,8 @@ def give_up(state: State, pod: Target, text: str, now: Moment, *, has_room: bool
         return
     if has_room:
         state.preemption_backoff.wasted(pod, now.elapsed)
-    state.queue.wake_all(
-        state.world.count_anew((pod.namespace, pod.name)), now.elapsed, nodes=(assumed.node,)
-    )
+    changes = state.world.count_anew((pod.namespace, pod.name))
+    state.queue.wake_all(changes, now.elapsed, nodes=(assumed.node,))
     known, key = state.world.pod((pod.namespace, pod.name)), state.ledger.parts.get(pod)
     if known is None or key is None or not state.demands.is_ours(known.pod):
         end_waiting(state, pod, now)
@@ -110,9 +111,9 @@ def _spare_from_eviction(state: State, pod: Target, now: Moment) -> None:
         state.outbox.put(unmark(pod))
 
 
-def _send(state: State, assumed: Assumed) -> None:
-    state.ledger.assumed.promise(replace(assumed, state=Promise.SENT, due=None))
-    state.outbox.put(assumed.bind)
+def _send(assumed_pods: AssumedPods, outbox: Outbox, assumed: Assumed) -> None:
+    assumed_pods.promise(replace(assumed, state=Promise.SENT, due=None))
+    outbox.put(assumed.bind)
 
 
 def give_up_on_lost_nodes(state: State, now: Moment) -> None:
@@ -122,11 +123,11 @@ def give_up_on_lost_nodes(state: State, now: Moment) -> None:
             give_up(state, assumed.pod, f"node {assumed.node} is gone", now, has_room=False)
 
 
-def on_volume_bound(state: State, step: BindVolume) -> None:
-    for assumed in state.ledger.assumed.preparing(step):
+def on_volume_bound(assumed_pods: AssumedPods, outbox: Outbox, step: BindVolume) -> None:
+    for assumed in assumed_pods.preparing(step):
         acknowledged = assumed.acknowledged | {step}
-        state.ledger.assumed.promise(replace(assumed, acknowledged=acknowledged))
-        state.outbox.put(*volumes.following(assumed.steps, acknowledged))
+        assumed_pods.promise(replace(assumed, acknowledged=acknowledged))
+        outbox.put(*volumes.following(assumed.steps, acknowledged))
 
 
 def on_volumes_seen(state: State, now: Moment) -> None:
@@ -153,7 +154,7 @@ def _send_if_reachable(state: State, assumed: Assumed, now: Moment) -> None:
         text = f"PodGroup {'/'.join(group)} is being preempted"
         give_up(state, assumed.pod, text, now, has_room=False)
     elif not refusals:
-        _send(state, assumed)
+        _send(state.ledger.assumed, state.outbox, assumed)
     elif any(reason.code is not Code.VOLUME_NOT_FOUND for reason in refusals):
         text = "; ".join(f"node {assumed.node} {reason.text}" for reason in refusals)
         give_up(state, assumed.pod, text, now)

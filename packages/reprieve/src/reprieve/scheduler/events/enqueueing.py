@@ -15,21 +15,27 @@ from reprieve.model.moment import Moment
 from reprieve.model.objects import Node, Pod
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
+from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.group_members import has_started
 from reprieve.scheduler.events import member_growth
 from reprieve.scheduler.execution import plan_driver, unit_driver
 from reprieve.scheduler.execution.nomination_withdrawal import move_nomination, unreserve
 from reprieve.scheduler.execution.plan_driver import call_off, on_gone, on_terminating, plan_anew
+from reprieve.scheduler.ledger import Ledger, Parts
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import NominationReason
+from reprieve.scheduler.mirror.group_mirror import GroupRuns
 from reprieve.scheduler.mirror.pod_rows import pod_key
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.plans.handover import Handover, reported_again
+from reprieve.scheduler.plans.open_plans import Plans
+from reprieve.scheduler.plans.plan_log import PlanLog
 from reprieve.scheduler.plans.plan_records import EndReason, GrowthEnd
 from reprieve.scheduler.plans.toleration_rules import first_end
 from reprieve.scheduler.queue.queue import Queue, Standing
 from reprieve.scheduler.reporting.decision import Growth
+from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -64,7 +70,7 @@ def on_pod_seen(state: State, pod: Pod, unserved: tuple[str, ...], now: Moment) 
         on_terminating(state, pod, now, is_new=before is None)
     if pod.spec.node_name:
         if state.synced and (before is None or not before.pod.spec.node_name):
-            unit_driver.on_placed(state, pod, now)
+            unit_driver.on_placed(state.units, state.outbox, pod, now)
         _on_placed(state, before, known, now)
         on_member_settled(state, pod, now, changed=before is None)
     elif target not in state.ledger.assumed:
@@ -144,7 +150,7 @@ def _on_waiting(
     changed |= bool(faults) != (target in state.demands.faults)
     state.ledger.parts.join(target, key)
     if left not in (None, key):
-        move_nomination(state, target, left, now)
+        move_nomination(state.ledger.nominations, state.queue, target, left, now)
         enqueue(state, left, now, changed=True)
     state.demands.faults.pop(target, None)
     if faults:
@@ -179,13 +185,13 @@ def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) ->
     found = state.demands.requester(key) if state.ledger.parts.has(key) else None
     if not isinstance(found, Requester) and state.synced:
         _report_improving_ended(state, key, found, now)
-        call_off(state, key, reason_not_to_wait(state, key, found), now)
+        call_off(state, key, reason_not_to_wait(state.demands, state.world, key, found), now)
     if not isinstance(found, NotYet) or not found.arriving:
         state.late_gangs.end(key)
     match found:
         case None:
             state.queue.remove(key)
-            on_demand_settled(state, key, now)
+            on_demand_settled(state.ledger.parts, state.plan_log, key, now)
         case NotYet(text, pods, arriving, flaw):
             state.queue.add(key, 0, now.elapsed, gated=True, only_node=state.demands.only_node(key))
             state.queue.gate(key)  # also while its other pods are being bound
@@ -271,7 +277,7 @@ def _on_groups_changed(state: State, groups: Iterable[GroupKey], now: Moment) ->
             if left is not None and left != key:
                 demands.update({left: True, key: True})
                 state.ledger.parts.join(target, key)
-                move_nomination(state, target, left, now)
+                move_nomination(state.ledger.nominations, state.queue, target, left, now)
     for key, is_moved in sorted(demands.items()):
         if key in state.queue:
             _call_off_if_outdated(state, key, now)
@@ -352,7 +358,7 @@ def end_waiting(state: State, pod: Target, now: Moment) -> None:
     if key is None:
         return
     state.gang_growth.forget(key)
-    unreserve(state, [pod], key, now)
+    unreserve(state.ledger.nominations, state.queue, [pod], key, now)
     state.ledger.parts.leave(pod)
     plan = state.plans.of(key)
     if plan is not None and pod in dict(plan.places):
@@ -383,22 +389,22 @@ def report_groups(state: State, now: Moment) -> None:
     state.group_news.change(state.reporter.refused.due(now.elapsed))
     changed, rerun, resized = state.group_news.take()
     for key in resized if state.gang_growth.is_on else ():
-        member_growth.report_granted(state, key)
+        member_growth.report_granted(state.demands, state.world, state.reporter, key)
     for group in filter(None, map(state.world.groups.group, changed)):
         text = state.settings.group_rules.divergence(state.world, group)
         if text is not None:
             state.reporter.report_divergence(group, text)
     for key in rerun:
         if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
-            _report_run(state, key, now)
+            _report_run(state.world, state.group_runs, state.reporter, key, now)
 
 
-def _report_run(state: State, key: GroupKey, now: Moment) -> None:
-    group = state.world.groups.group(key)
+def _report_run(world: World, runs: GroupRuns, reporter: StatusReporter, key: GroupKey, now: Moment) -> None:
+    group = world.groups.group(key)
     if group is not None and group.metadata.deletion_timestamp is None:
-        members = map(state.world.pod, state.world.groups.members(key))
+        members = map(world.pod, world.groups.members(key))
         running = [pod.pod for pod in members if pod is not None and _runs(pod.pod)]
-        state.reporter.report_run(group, state.group_runs.start_of(group, running, now.wall))
+        reporter.report_run(group, runs.start_of(group, running, now.wall))
 
 
 def _runs(pod: Pod) -> bool:
@@ -420,11 +426,13 @@ def _resize_of(compiled: CompiledPod) -> tuple[object, ...]:
 # --- what became of a demand that needs nothing more ---------------------------------------------
 
 
-def reason_not_to_wait(state: State, key: DemandKey, found: NotYet | None) -> EndReason:
+def reason_not_to_wait(
+    demands: DemandLookup, world: World, key: DemandKey, found: NotYet | None
+) -> EndReason:
     """Why a plan ends for a demand that cannot be decided, or is not there any more."""
     if found is None:
         return EndReason.PREEMPTOR_GONE
-    if key.kind is DemandKind.RESIZE and not state.world.has_node(state.demands.only_node(key)):
+    if key.kind is DemandKind.RESIZE and not world.has_node(demands.only_node(key)):
         return EndReason.NODE_GONE
     return EndReason.PREEMPTOR_NOT_READY
 
@@ -434,45 +442,50 @@ def reason_settled(state: State, key: DemandKey, pod: Target, plan: Handover) ->
 
     A pod that the scheduler places itself is no part of a plan any more when it is bound.
     """
-    if key.kind is not DemandKind.RESIZE or _growth_end(state, key, pod) is not GrowthEnd.GRANTED:
+    if key.kind is not DemandKind.RESIZE:
+        return EndReason.PREEMPTOR_GONE
+    if _growth_end(state.demands, state.world, state.plan_log, key, pod) is not GrowthEnd.GRANTED:
         return EndReason.PREEMPTOR_GONE
     return EndReason.NO_LONGER_NEEDED if plan.evicts_later else EndReason.ROOM_USED
 
 
 def on_pod_settled(state: State, key: DemandKey, pod: Target, now: Moment) -> None:
     """A pod of a demand is bound, has grown, or is gone."""
-    known = _shown(state, pod)
+    known = _shown(state.world, pod)
     node = known.pod.spec.node_name if known is not None else ""
     if key.kind is DemandKind.RESIZE:
-        end = _growth_end(state, key, pod)
+        end = _growth_end(state.demands, state.world, state.plan_log, key, pod)
         node = node if end is GrowthEnd.GRANTED else ""
         state.plan_log.on_growth_ended(pod, end, now)
     if not state.plan_log.remembers(key):
         return
     if node:
-        state.plan_log.on_bound(key, pod, node, now, has_its_nodes=not _waits_for_nodes(state, key))
-    on_demand_settled(state, key, now)
+        state.plan_log.on_bound(
+            key, pod, node, now, has_its_nodes=not _waits_for_nodes(state.ledger, state.plans, key)
+        )
+    on_demand_settled(state.ledger.parts, state.plan_log, key, now)
 
 
-def on_demand_settled(state: State, key: DemandKey, now: Moment) -> None:
+def on_demand_settled(parts: Parts, plan_log: PlanLog, key: DemandKey, now: Moment) -> None:
     """If no pod is left that waits or is to be bound, no evicted pod can be of use any more."""
-    if state.plan_log.remembers(key) and not state.ledger.parts.has(key):
-        state.plan_log.on_lost(key, now)
+    if plan_log.remembers(key) and not parts.has(key):
+        plan_log.on_lost(key, now)
 
 
-def _waits_for_nodes(state: State, key: DemandKey) -> bool:
+def _waits_for_nodes(ledger: Ledger, plans: Plans, key: DemandKey) -> bool:
     """Whether a plan for the demand is open, or one of its pods is nominated or assumed."""
-    ledger = state.ledger
-    return state.plans.of(key) is not None or any(
+    return plans.of(key) is not None or any(
         pod in ledger.nominations or pod in ledger.assumed for pod in ledger.parts.pods(key)
     )
 
 
-def _growth_end(state: State, key: DemandKey, pod: Target) -> GrowthEnd:
-    known, wanted = _shown(state, pod), state.plan_log.wanted(pod)
+def _growth_end(
+    demands: DemandLookup, world: World, plan_log: PlanLog, key: DemandKey, pod: Target
+) -> GrowthEnd:
+    known, wanted = _shown(world, pod), plan_log.wanted(pod)
     if known is None or known.pod.metadata.deletion_timestamp is not None:
         return GrowthEnd.GONE
-    resizes = state.demands.resizes(key)
+    resizes = demands.resizes(key)
     if resizes is not None and resizes.is_hopeless(known.pod):
         return GrowthEnd.INFEASIBLE
     return GrowthEnd.GRANTED if wanted is not None and _has(known, wanted) else GrowthEnd.WITHDRAWN
@@ -482,6 +495,6 @@ def _has(known: CompiledPod, wanted: Growth) -> bool:
     return all(known.weight.held.get(name, 0) >= one.wants for name, one in wanted.resources.items())
 
 
-def _shown(state: State, pod: Target) -> CompiledPod | None:
-    known = state.world.pod((pod.namespace, pod.name))
+def _shown(world: World, pod: Target) -> CompiledPod | None:
+    known = world.pod((pod.namespace, pod.name))
     return known if known is not None and pod_target(known.pod) == pod else None

@@ -14,12 +14,16 @@ from reprieve.model.shape import CompiledPod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
 from reprieve.scheduler.demand_key import DemandKey
+from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.demands import WaitingResize
 from reprieve.scheduler.demands.queueing_hints import ROOM_IN_PLACE
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.making_room import make_room
-from reprieve.scheduler.queue.queue import NO_CHANGES, Standing
+from reprieve.scheduler.queue.gang_growth import GangGrowth
+from reprieve.scheduler.queue.queue import NO_CHANGES, Queue, Standing
 from reprieve.scheduler.reporting.explanation import victim_nodes
+from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.state import State
 
 _TO_BE_DECIDED = (Standing.ACTIVE, Standing.WAITING)
@@ -38,16 +42,16 @@ def gather_or_wait(state: State, resize: WaitingResize, now: Moment) -> bool:
         return False
     if resize.forbidden or not resize.may_preempt or state.plans.of(resize.key) is not None:
         return False
-    if _is_silent(state, gang, growth.waited_for(gang, now.elapsed)):
-        _wait(state, gang, resize, now)
+    if _is_silent(state.demands, state.world, gang, growth.waited_for(gang, now.elapsed)):
+        _wait(state.gang_growth, state.queue, gang, resize, now)
         return True
-    members = running_members(state, gang)
+    members = running_members(state.world, gang)
     if len(members) == 1 or _fits(state, resize, now):
         return False
-    silent = next((pod for pod in members if not asks_to_grow(state, pod)), None)
+    silent = next((pod for pod in members if not asks_to_grow(state.demands, pod)), None)
     if silent is not None and growth.waits_until(gang, now.elapsed) is not None:
         growth.wait_for(gang, (silent.pod.metadata.namespace, silent.pod.metadata.name))
-        _wait(state, gang, resize, now)
+        _wait(state.gang_growth, state.queue, gang, resize, now)
         return True
     others = [*_others(state, resize, members)]
     growing = _most_helpful_first(state, [resize, *others], now) if others else [resize]
@@ -56,16 +60,16 @@ def gather_or_wait(state: State, resize: WaitingResize, now: Moment) -> bool:
     return True
 
 
-def _wait(state: State, gang: GroupKey, resize: WaitingResize, now: Moment) -> None:
-    state.queue.park(resize.key, ROOM_IN_PLACE, now.elapsed)
-    until = state.gang_growth.waits_until(gang, now.elapsed)
+def _wait(growth: GangGrowth, queue: Queue, gang: GroupKey, resize: WaitingResize, now: Moment) -> None:
+    queue.park(resize.key, ROOM_IN_PLACE, now.elapsed)
+    until = growth.waits_until(gang, now.elapsed)
     if until is not None:
-        state.queue.expect(resize.key, NO_CHANGES, Due(until), now.elapsed)
+        queue.expect(resize.key, NO_CHANGES, Due(until), now.elapsed)
 
 
-def beside_others(state: State, resize: WaitingResize) -> WaitingResize:
+def beside_others(growth: GangGrowth, resize: WaitingResize) -> WaitingResize:
     """The same demand, and which members of its gang are decided in the same go."""
-    others = tuple(sorted(key.name for key in state.gang_growth.decided_with(resize.key)))
+    others = tuple(sorted(key.name for key in growth.decided_with(resize.key)))
     return replace(resize, beside=others) if others else resize
 
 
@@ -104,19 +108,19 @@ def _most_helpful_first(state: State, growing: list[WaitingResize], now: Moment)
     return sorted(growing, key=lambda one: (-helped(one), one.key))
 
 
-def asks_to_grow(state: State, pod: CompiledPod) -> bool:
-    resizes = state.demands.resizes_of(pod.pod) if state.demands.is_ours(pod.pod) else None
+def asks_to_grow(demands: DemandLookup, pod: CompiledPod) -> bool:
+    resizes = demands.resizes_of(pod.pod) if demands.is_ours(pod.pod) else None
     return resizes is not None and resizes.is_waiting(pod.pod)
 
 
-def _is_silent(state: State, gang: GroupKey, key: GroupKey | None) -> bool:
+def _is_silent(demands: DemandLookup, world: World, gang: GroupKey, key: GroupKey | None) -> bool:
     """Whether this is a running pod of the gang that has not asked."""
-    pod = state.world.pod(key) if key is not None else None
-    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not asks_to_grow(state, pod)
+    pod = world.pod(key) if key is not None else None
+    return pod is not None and group_key(pod.pod) == gang and _runs(pod) and not asks_to_grow(demands, pod)
 
 
-def running_members(state: State, gang: GroupKey) -> list[CompiledPod]:
-    members = map(state.world.pod, state.world.groups.members(gang))
+def running_members(world: World, gang: GroupKey) -> list[CompiledPod]:
+    members = map(world.pod, world.groups.members(gang))
     return [pod for pod in members if pod is not None and _runs(pod)]
 
 
@@ -144,14 +148,14 @@ def note_resize(state: State, before: CompiledPod | None, known: CompiledPod | N
         state.group_news.resize(group)
 
 
-def report_granted(state: State, gang: GroupKey) -> None:
-    group = state.world.groups.group(gang)
+def report_granted(demands: DemandLookup, world: World, reporter: StatusReporter, gang: GroupKey) -> None:
+    group = world.groups.group(gang)
     if group is None or group.spec.gang is None or group.metadata.deletion_timestamp is not None:
         return
-    running = running_members(state, gang)
+    running = running_members(world, gang)
     short = [pod for pod in running if not _has_what_it_asks_for(pod)]
-    if any(asks_to_grow(state, pod) for pod in short) or state.reporter.reports_growth(group):
-        state.reporter.report_growth(group, _text(running, short), is_complete=not short)
+    if any(asks_to_grow(demands, pod) for pod in short) or reporter.reports_growth(group):
+        reporter.report_growth(group, _text(running, short), is_complete=not short)
 
 
 def _has_what_it_asks_for(pod: CompiledPod) -> bool:

@@ -52,13 +52,13 @@ def follow_up(state: State, effect: Effect, now: Moment) -> None:
                 state.resend_backoff.end(effect)
         case Nominate() | SetCondition() | Evict():
             state.reporter.on_unreported(effect, now.elapsed)
-            if state.plans.match_lost_answer(effect) or unit_driver.resend(state, effect):
+            if state.plans.match_lost_answer(effect) or unit_driver.resend(state.units, effect):
                 state.outbox.put(effect)
                 return
             state.resend_backoff.end(effect)
-            on_not_cleared(state, effect)
+            on_not_cleared(state.ledger.nominations, effect)
             if isinstance(effect, Evict) and effect.target not in state.ledger.terminating.stuck:
                 # No plan sends it again. If the call worked after all, the cluster will show it.
-                plan_driver.count_as_staying(state, effect.target)
+                plan_driver.count_as_staying(state.units, effect.target)
         case Announce():
             pass

@@ -10,6 +10,7 @@ from dataclasses import replace
 from reprieve.model.effects import Announce, Effect, Target
 from reprieve.model.events import Change, EvictionsRead
 from reprieve.model.moment import Moment
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.plans.eviction_notes import (
     PREEMPTED,
     SentEviction,
@@ -18,57 +19,61 @@ from reprieve.scheduler.plans.eviction_notes import (
     with_workload,
 )
 from reprieve.scheduler.plans.handover import Handover, decision_in
-from reprieve.scheduler.state import State
+from reprieve.scheduler.plans.recent_evictions import RecentEvictions
+from reprieve.scheduler.queue.queue import Queue
 from reprieve.scheduler.targets import pod_target
 
 
-def count_sent(state: State, pods: Sequence[Target], handover: Handover, now: Moment) -> None:
+def count_sent(
+    evictions: RecentEvictions, world: World, pods: Sequence[Target], handover: Handover, now: Moment
+) -> None:
     """The deletes of these victims are sent."""
-    if not pods or not state.evictions.are_kept:
+    if not pods or not evictions.are_kept:
         return
-    state.evictions.forget(now.wall)
+    evictions.forget(now.wall)
     whole = {victim for victim, _ in handover.groups}
     for pod in pods:
-        _count(state, pod, handover.id, now, whole=pod in whole)
+        if (known := world.pod((pod.namespace, pod.name))) is not None:
+            _count(evictions, world, pod, SentEviction(known.pod, handover.id, now.wall, pod in whole))
 
 
-def count_sent_with_unit(state: State, pod: Target, mark: str, now: Moment) -> None:
+def count_sent_with_unit(
+    evictions: RecentEvictions, world: World, pod: Target, mark: str, now: Moment
+) -> None:
     """The delete of a pod of a whole unit is sent, without a plan. ``mark``: the text of its mark."""
-    if state.evictions.are_kept:
-        _count(state, pod, decision_in(mark), now, whole=True)
+    known = world.pod((pod.namespace, pod.name))
+    if evictions.are_kept and known is not None:
+        _count(evictions, world, pod, SentEviction(known.pod, decision_in(mark), now.wall, whole=True))
 
 
-def _count(state: State, pod: Target, decision: str, now: Moment, *, whole: bool) -> None:
-    known = state.world.pod((pod.namespace, pod.name))
-    if known is not None:
-        delete = SentEviction(known.pod, decision, now.wall, whole)
-        state.evictions.count(eviction_of(delete, state.world.groups.tree(), state.world.owners()), pod)
+def _count(evictions: RecentEvictions, world: World, pod: Target, delete: SentEviction) -> None:
+    evictions.count(eviction_of(delete, world.groups.tree(), world.owners()), pod)
 
 
-def on_not_evicted(state: State, pod: Target, now: Moment) -> None:
+def on_not_evicted(evictions: RecentEvictions, queue: Queue, pod: Target, now: Moment) -> None:
     """Its delete was refused, or not sent after all: a limit may end earlier than expected."""
-    if state.evictions.take_back(pod):
-        state.queue.wake_all((Change.EVICTIONS,), now.elapsed)
+    if evictions.take_back(pod):
+        queue.wake_all((Change.EVICTIONS,), now.elapsed)
 
 
-def on_evictions_read(state: State, read: EvictionsRead, now: Moment) -> None:
+def on_evictions_read(evictions: RecentEvictions, read: EvictionsRead, now: Moment) -> None:
     """What events say of evictions by earlier runs."""
     for eviction in sorted(read.evictions, key=lambda one: one.at):
-        state.evictions.count(eviction)
-    state.evictions.forget(now.wall)
+        evictions.count(eviction)
+    evictions.forget(now.wall)
 
 
-def on_synced(state: State, now: Moment) -> None:
+def on_synced(evictions: RecentEvictions, world: World, now: Moment) -> None:
     """What marks say of them. Only now all controllers and groups are known."""
-    if state.evictions.are_kept:
-        groups, owners = state.world.groups.tree(), state.world.owners()
-        for eviction, pod in marked_evictions(state.world.pods(), groups, owners, now.wall):
-            state.evictions.count(eviction, pod_target(pod) if pod is not None else None)
+    if evictions.are_kept:
+        groups, owners = world.groups.tree(), world.owners()
+        for eviction, pod in marked_evictions(world.pods(), groups, owners, now.wall):
+            evictions.count(eviction, pod_target(pod) if pod is not None else None)
 
 
-def naming_workload(state: State, effect: Effect) -> Effect:
+def naming_workload(evictions: RecentEvictions, effect: Effect) -> Effect:
     """The event of a victim says what its eviction was counted as, for the next leader to read."""
     if not isinstance(effect, Announce) or effect.reason != PREEMPTED or effect.target.kind != "Pod":
         return effect
-    counted = state.evictions.counted_as(effect.target) if state.evictions.are_kept else None
+    counted = evictions.counted_as(effect.target) if evictions.are_kept else None
     return effect if counted is None else replace(effect, note=with_workload(effect.note, counted))

@@ -9,79 +9,81 @@ from collections.abc import Mapping
 
 from reprieve.model.effects import Effect, SetCondition, Target
 from reprieve.model.moment import Moment
-from reprieve.scheduler.ledger.open_marks import OpenMark
+from reprieve.scheduler.ledger.open_marks import OpenMark, OpenMarks
+from reprieve.scheduler.mirror.group_mirror import GroupMirror
+from reprieve.scheduler.outbox import Outbox
 from reprieve.scheduler.plans.handover import is_open, mark
-from reprieve.scheduler.state import State
+from reprieve.scheduler.plans.whole_units import WholeUnits
 
 
-def open_marks(state: State, texts: Mapping[Target, str]) -> None:
+def open_marks(units: WholeUnits, texts: Mapping[Target, str]) -> None:
     """The marks of these groups are open from now on. ``texts``: of the marks on their pods.
 
     Other groups of the same units may have been marked as well, and have lost their pods since.
     """
-    units = {unit: text for group, text in texts.items() if (unit := _unit_of(state, group)) is not None}
-    shown = (target for target in state.ledger.victims.marked if is_shown_open(state, target))
-    for group in sorted({*texts, *shown}) if units else ():
-        unit = _unit_of(state, group)
-        if unit in units:
-            state.ledger.open_marks.open(OpenMark(group, unit, units[unit]))
+    begun = {unit: text for group, text in texts.items() if (unit := _unit_of(units, group)) is not None}
+    shown = (target for target in units.ledger.victims.marked if is_shown_open(units.world.groups, target))
+    for group in sorted({*texts, *shown}) if begun else ():
+        unit = _unit_of(units, group)
+        if unit in begun:
+            units.ledger.open_marks.open(OpenMark(group, unit, begun[unit]))
 
 
-def close_marks(state: State, now: Moment) -> None:
+def close_marks(units: WholeUnits, outbox: Outbox, now: Moment) -> None:
     """Closes the marks of units of which no pod is waited for."""
-    marks = state.ledger.open_marks
+    marks = units.ledger.open_marks
     marks.give_up(now.elapsed)
     for one in marks.to_close(now.elapsed):
-        if _must_stay(state, one):
+        if _must_stay(units, one):
             marks.hold_back(one.group)
         else:
             marks.closing(one.group, now.elapsed)
-            state.ledger.victims.stray([_closed(one)])
-            state.outbox.put(_closed(one))
+            units.ledger.victims.stray([_closed(one)])
+            outbox.put(_closed(one))
 
 
-def on_answered(state: State, effect: Effect) -> None:
+def on_answered(marks: OpenMarks, effect: Effect) -> None:
     """A call was answered, or its group is gone."""
-    if _closed_by(state, effect) is not None:
-        state.ledger.open_marks.end(effect.target)
+    if _closed_by(marks, effect) is not None:
+        marks.end(effect.target)
 
 
-def on_refused(state: State, effect: Effect, now: Moment) -> None:
-    if _closed_by(state, effect) is not None:
-        state.ledger.open_marks.refused(effect.target, now.elapsed)
+def on_refused(marks: OpenMarks, effect: Effect, now: Moment) -> None:
+    if _closed_by(marks, effect) is not None:
+        marks.refused(effect.target, now.elapsed)
 
 
-def resend(state: State, effect: Effect) -> bool:
+def resend(units: WholeUnits, effect: Effect) -> bool:
     """Whether a call whose answer was lost is sent again."""
-    one = _closed_by(state, effect)
+    one = _closed_by(units.ledger.open_marks, effect)
     if one is None:
         return False
-    if _must_stay(state, one):
-        state.ledger.open_marks.hold_back(one.group)
+    if _must_stay(units, one):
+        units.ledger.open_marks.hold_back(one.group)
         return False
-    state.ledger.victims.stray([effect])
+    units.ledger.victims.stray([effect])
     return True
 
 
-def _must_stay(state: State, one: OpenMark) -> bool:
+def _must_stay(units: WholeUnits, one: OpenMark) -> bool:
     """Whether pods are waited for, or another plan has written its own mark and is about to evict."""
-    return one.unit in state.units.committing() or state.units.is_waited_for(one.unit)
+    return one.unit in units.committing() or units.is_waited_for(one.unit)
 
 
 def _closed(one: OpenMark) -> SetCondition:
     return mark(one.group, one.text)
 
 
-def _closed_by(state: State, effect: Effect) -> OpenMark | None:
-    one = state.ledger.open_marks.of(effect.target)
+def _closed_by(marks: OpenMarks, effect: Effect) -> OpenMark | None:
+    one = marks.of(effect.target)
     return one if one is not None and one.is_in_flight and effect == _closed(one) else None
 
 
-def _unit_of(state: State, group: Target) -> str | None:
-    return state.units.unit_of((group.namespace, group.name))
+def _unit_of(units: WholeUnits, group: Target) -> str | None:
+    return units.unit_of((group.namespace, group.name))
 
 
-def is_shown_open(state: State, target: Target) -> bool:
+def is_shown_open(groups: GroupMirror, target: Target) -> bool:
     """Whether it is a group that shows an open mark."""
-    known = state.world.groups.group((target.namespace, target.name)) if target.kind != "Pod" else None
+    known = groups.group((target.namespace, target.name)) if target.kind != "Pod" else None
     return known is not None and known.metadata.uid == target.uid and is_open(known)

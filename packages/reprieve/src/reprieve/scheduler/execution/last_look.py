@@ -22,6 +22,8 @@ from reprieve.preemption.policy import Policy
 from reprieve.preemption.units import Units
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import DecisionContext, NotYet
+from reprieve.scheduler.ledger import Ledger
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.plan_feasibility import excess_of, still_feasible
 from reprieve.scheduler.planning.victims_in_flight import sparing
@@ -56,7 +58,7 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: Moment) -> 
     view, policy = without(context.view, context.leaving), sparing(policy, context.stuck, ())
     units = policy.units(view)
     numbers = _units_of(units, handover)
-    look = _wholes(state, units, numbers, handover)
+    look = _wholes(state.ledger, state.world, units, numbers, handover)
     if not still_feasible(context, handover, look.joined):
         return LastLook(EndReason.NO_LONGER_FITS)
     if (handover.leaving or handover.gone) and still_feasible(context, replace(handover, victims=NO_TARGETS)):
@@ -79,7 +81,7 @@ def _units_of(units: Units, handover: Handover) -> Ints:
     return found
 
 
-def _wholes(state: State, units: Units, numbers: Ints, handover: Handover) -> LastLook:
+def _wholes(ledger: Ledger, world: World, units: Units, numbers: Ints, handover: Handover) -> LastLook:
     """The whole units as they are now. A pod that only prepares its volumes has not joined yet."""
     view, known = units.view, set(handover.victims) - handover.gone
     names: dict[str, tuple[Target, ...]] = {}
@@ -87,22 +89,18 @@ def _wholes(state: State, units: Units, numbers: Ints, handover: Handover) -> La
     groups: list[tuple[Target, Target]] = []
     for number in numbers[numbers >= len(view.pods)].tolist():
         pods = {target_at(view, row): row for row in units.pods_of([number]).tolist()}
-        pods = {
-            pod: row
-            for pod, row in pods.items()
-            if pod in known or not state.ledger.assumed.is_preparing(pod)
-        }
+        pods = {pod: row for pod, row in pods.items() if pod in known or not ledger.assumed.is_preparing(pod)}
         names[units.group_names[number - len(view.pods)]] = tuple(pods)
         joined.update(
             (pod, view.nodes.names[view.where[row]]) for pod, row in pods.items() if pod not in known
         )
-        groups.extend((pod, group) for pod, row in pods.items() if (group := _group_at(state, view, row)))
+        groups.extend((pod, group) for pod, row in pods.items() if (group := _group_at(world, view, row)))
     return LastLook(units=names, joined=joined, groups=tuple(groups))
 
 
-def _group_at(state: State, view: Snapshot, row: int) -> Target | None:
+def _group_at(world: World, view: Snapshot, row: int) -> Target | None:
     key = view.pods.groups[row]
-    group = state.world.groups.group(key) if key is not None else None
+    group = world.groups.group(key) if key is not None else None
     return group_target(group) if group is not None else None
 
 

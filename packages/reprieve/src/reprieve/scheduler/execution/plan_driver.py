@@ -19,8 +19,10 @@ from reprieve.scheduler.execution.nomination_withdrawal import (
     prune_lingering,
     withdraw_nominations,
 )
+from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.ledger.victims import VictimLedger
+from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.plans.handover import (
     Handover,
     Stage,
@@ -39,7 +41,11 @@ from reprieve.scheduler.plans.handover import (
     unmark,
     vanished,
 )
+from reprieve.scheduler.plans.plan_log import PlanLog
 from reprieve.scheduler.plans.plan_records import EndReason
+from reprieve.scheduler.plans.recent_evictions import RecentEvictions
+from reprieve.scheduler.plans.whole_units import WholeUnits
+from reprieve.scheduler.queue.queue import Queue
 from reprieve.scheduler.reporting.explanation import failure_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target
@@ -71,15 +77,15 @@ def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Mo
         else:
             state.plan_log.on_units_changed(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
-                unit_driver.begin(state, unit, mark_text_of(handover, pods[0].namespace), pods, now)
-            group_marks.open_marks(state, _texts(handover, {group for _, group in look.groups}))
+                unit_driver.begin(state.units, unit, mark_text_of(handover, pods[0].namespace), pods, now)
+            group_marks.open_marks(state.units, _texts(handover, {group for _, group in look.groups}))
     state.plans.keep(key, handover)
     state.plan_log.on_advanced(key, handover, now)
     deletes = [effect.target for effect in effects if isinstance(effect, Evict)]
     for pod in deletes:
         state.ledger.terminating.begin(pod, now.elapsed)
         state.plan_log.on_eviction_sent(key, pod)
-    eviction_counting.count_sent(state, deletes, handover, now)
+    eviction_counting.count_sent(state.evictions, state.world, deletes, handover, now)
     if handover.stage is Stage.READY:
         state.queue.again(key)
     elif handover.stage is Stage.DRAINING and before.is_settling:
@@ -91,9 +97,9 @@ def on_acknowledged(state: State, effect: Effect, now: Moment) -> None:
     key = state.plans.answered(effect)
     handover = state.plans.of(key) if key is not None else None
     if isinstance(effect, Evict):
-        unit_driver.on_delete_accepted(state, effect.target)
+        unit_driver.on_delete_accepted(state.units, state.reporter, effect.target)
     if key is None or handover is None:
-        unit_driver.on_answered(state, effect, now)
+        unit_driver.on_answered(state.units, state.outbox, state.evictions, effect, now)
     else:
         _advance(state, key, handover, acknowledged(handover, effect), now)
 
@@ -106,17 +112,17 @@ def on_failed(state: State, effect: Effect, error: str, now: Moment) -> None:
     """
     key = state.plans.answered(effect)
     if isinstance(effect, Evict):
-        count_as_staying(state, effect.target)
+        count_as_staying(state.units, effect.target)
         state.preemption_backoff.refused(effect.target, now.elapsed)
         state.plan_log.on_refused(effect.target, key, state.plans.waiting_for_answer(effect))
-        eviction_counting.on_not_evicted(state, effect.target, now)
-    unit_driver.on_refused(state, effect, error, now)
+        eviction_counting.on_not_evicted(state.evictions, state.queue, effect.target, now)
+    unit_driver.on_refused(state.units, state.reporter, effect, error, now)
     if key is not None:
         _call_off_failed(state, key, _Failure(_REASONS[type(effect)], effect.target, error), now)
         state.queue.retry(key, now.elapsed)
-    if isinstance(effect, Evict) and not _keeps_its_mark(state, effect.target):
+    if isinstance(effect, Evict) and not _keeps_its_mark(state.units, effect.target):
         state.outbox.put(unmark(effect.target))
-    on_not_cleared(state, effect)
+    on_not_cleared(state.ledger.nominations, effect)
 
 
 def _call_off_failed(state: State, key: DemandKey, failure: _Failure, now: Moment) -> None:
@@ -126,15 +132,15 @@ def _call_off_failed(state: State, key: DemandKey, failure: _Failure, now: Momen
         report_demand(state.reporter, found, failure_text(failure.target, failure.error, key.namespace))
 
 
-def count_as_staying(state: State, pod: Target) -> None:
+def count_as_staying(units: WholeUnits, pod: Target) -> None:
     """An eviction failed, or is not sent. The pod may leave all the same, for whatever other reason.
 
     Two plans may evict one pod: then the answer to one call says nothing of the other, which is in flight.
     """
-    known = state.world.pod((pod.namespace, pod.name))
+    known = units.world.pod((pod.namespace, pod.name))
     is_shown_leaving = known is not None and known.pod.metadata.deletion_timestamp is not None
-    if not is_shown_leaving and not state.plans.expects(Evict(pod)):
-        state.ledger.terminating.end(pod)
+    if not is_shown_leaving and not units.plans.expects(Evict(pod)):
+        units.ledger.terminating.end(pod)
 
 
 def note_mark(victims: VictimLedger, thing: Pod | PodGroup) -> None:
@@ -151,7 +157,7 @@ def on_terminating(state: State, pod: Pod, now: Moment, *, is_new: bool) -> None
     state.ledger.terminating.begin(target, now.elapsed, grace, asked)
     for key, handover in state.plans.concerned(target):
         state.plans.keep(key, leaves_by_itself(handover, target))
-    unit_driver.on_delete_accepted(state, target)
+    unit_driver.on_delete_accepted(state.units, state.reporter, target)
 
 
 def give_up_stuck_victims(state: State, now: Moment) -> None:
@@ -168,55 +174,61 @@ def give_up_stuck_victims(state: State, now: Moment) -> None:
 
 def sweep(state: State, now: Moment) -> None:
     """Clears what is left from an earlier run, or could not be cleared at its time."""
-    marks = _unused_marks(state)
-    lingering = prune_lingering(state)
+    marks = _unused_marks(state.units) if state.synced else set()
+    lingering = prune_lingering(state.ledger, state.world)
     if state.ledger.sweep.is_due(now.elapsed, leftovers=bool(marks or lingering)):
-        state.outbox.put(*(_clearing(state, mark) for mark in sorted(marks)))
+        state.outbox.put(*(_clearing(state.ledger, state.world, mark) for mark in sorted(marks)))
         state.outbox.put(*(Nominate(pod, "") for pod in sorted(lingering)))
 
 
-def _unused_marks(state: State) -> set[Target]:
+def _unused_marks(units: WholeUnits) -> set[Target]:
     """A group that went keeps its mark, until it runs again; a unit that is being evicted keeps all.
 
     Before all objects are known, a mark says nothing: a unit may have to be finished.
     """
-    if not state.synced or not state.plans.unused_marks():
+    if not units.plans.unused_marks():
         return set()
-    unused = {mark for mark in state.plans.unused_marks() if not _is_of_unit(state, mark)}
-    return {m for m in unused if m.kind == "Pod" or _runs_on(state, m) or group_marks.is_shown_open(state, m)}
+    unused = {mark for mark in units.plans.unused_marks() if not _is_of_unit(units, mark)}
+    return {mark for mark in unused if mark.kind == "Pod" or _may_be_cleared(units, mark)}
 
 
-def _runs_on(state: State, group: Target) -> bool:
+def _may_be_cleared(units: WholeUnits, group: Target) -> bool:
+    return _runs_on(units.ledger, units.world, group) or group_marks.is_shown_open(units.world.groups, group)
+
+
+def _runs_on(ledger: Ledger, world: World, group: Target) -> bool:
     """Whether pods of a group have their node, and none of them is leaving."""
-    pods = map(state.world.pod, state.world.groups.members((group.namespace, group.name)))
+    pods = map(world.pod, world.groups.members((group.namespace, group.name)))
     placed = [pod.pod for pod in pods if pod is not None and pod.pod.spec.node_name]
     return bool(placed) and not any(
-        pod.metadata.deletion_timestamp or pod_target(pod) in state.ledger.terminating for pod in placed
+        pod.metadata.deletion_timestamp or pod_target(pod) in ledger.terminating for pod in placed
     )
 
 
-def _clearing(state: State, target: Target) -> Effect:
+def _clearing(ledger: Ledger, world: World, target: Target) -> Effect:
     key = (target.namespace, target.name)
     if target.kind == "Pod":
-        known = state.world.pod(key)
+        known = world.pod(key)
         return unmark(target, decision_in(shown_mark(known.pod)) if known is not None else "")
-    group = state.world.groups.group(key)
-    return outlived(target) if group is None or _runs_on(state, target) else mark(target, closed_text(group))
+    group = world.groups.group(key)
+    if group is None or _runs_on(ledger, world, target):
+        return outlived(target)
+    return mark(target, closed_text(group))
 
 
-def _keeps_its_mark(state: State, target: Target) -> bool:
+def _keeps_its_mark(units: WholeUnits, target: Target) -> bool:
     """Whether an open plan needs it gone, or the eviction of its unit has begun."""
-    return target in state.plans.needed() or _is_of_unit(state, target)
+    return target in units.plans.needed() or _is_of_unit(units, target)
 
 
-def _is_of_unit(state: State, target: Target) -> bool:
+def _is_of_unit(units: WholeUnits, target: Target) -> bool:
     """Whether it is a pod or a group of a unit whose eviction has begun, and is not over."""
-    units, key = state.ledger.unit_evictions, (target.namespace, target.name)
-    if target in units or state.ledger.open_marks.of(target) is not None:
+    begun, key = units.ledger.unit_evictions, (target.namespace, target.name)
+    if target in begun or units.ledger.open_marks.of(target) is not None:
         return True
-    if target.kind == "Pod" or not units.has_group(key):
+    if target.kind == "Pod" or not begun.has_group(key):
         return False
-    group = state.world.groups.group(key)
+    group = units.world.groups.group(key)
     return group is not None and group_target(group) == target
 
 
@@ -233,7 +245,7 @@ def advance_without(state: State, target: Target, now: Moment) -> None:
     """A victim is gone, or lost the place that it was promised: plans go on without it."""
     state.preemption_backoff.lost(target)
     state.ledger.terminating.end(target)
-    unit_driver.on_gone(state, target)
+    unit_driver.on_gone(state.units, state.outbox, state.reporter, target)
     for key, handover in state.plans.concerned(target):
         _advance(state, key, handover, vanished(handover, target), now)
 
@@ -263,15 +275,15 @@ def call_off(state: State, key: DemandKey, reason: EndReason, now: Moment) -> No
     state.improvements.end(key)
     if not state.ledger.nominations and state.plans.of(key) is None:
         return
-    withdraw_nominations(state, key, now)
+    withdraw_nominations(state.ledger, state.queue, state.outbox, key, now)
     handover = state.plans.drop(key)
     if handover is None:
         return
     state.plan_log.on_ended(key, reason, now)
-    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state, mark)}
+    kept = {mark for mark in (*handover.victims, *handover.marks) if _keeps_its_mark(state.units, mark)}
     if handover.stage is Stage.COMMITTING:  # its mark has taken the place of that of the unit
-        units = [group for group in handover.marks if _is_of_unit(state, group)]
-        group_marks.open_marks(state, _texts(handover, units))
+        units = [group for group in handover.marks if _is_of_unit(state.units, group)]
+        group_marks.open_marks(state.units, _texts(handover, units))
     state.outbox.put(*abandoned(handover, kept).effects)
 
 
@@ -297,17 +309,17 @@ def put_unless_vain(state: State, effect: Effect, now: Moment) -> None:
     Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
     """
     if not isinstance(effect, Evict) or effect.target in state.ledger.unit_evictions:
-        state.outbox.put(eviction_counting.naming_workload(state, effect))
+        state.outbox.put(eviction_counting.naming_workload(state.evictions, effect))
     elif state.plans.take_back(effect):
-        count_as_staying(state, effect.target)
-        _on_unsent(state, effect.target, now)
+        count_as_staying(state.units, effect.target)
+        _on_unsent(state.plan_log, state.evictions, state.queue, effect.target, now)
         state.outbox.put(unmark(effect.target))
     elif state.plans.expects(effect):
         state.outbox.put(effect)
     else:
-        _on_unsent(state, effect.target, now)
+        _on_unsent(state.plan_log, state.evictions, state.queue, effect.target, now)
 
 
-def _on_unsent(state: State, pod: Target, now: Moment) -> None:
-    state.plan_log.on_unsent(pod)
-    eviction_counting.on_not_evicted(state, pod, now)
+def _on_unsent(plan_log: PlanLog, evictions: RecentEvictions, queue: Queue, pod: Target, now: Moment) -> None:
+    plan_log.on_unsent(pod)
+    eviction_counting.on_not_evicted(evictions, queue, pod, now)

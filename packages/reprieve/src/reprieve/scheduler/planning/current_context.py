@@ -10,8 +10,13 @@ from reprieve.model.effects import Target
 from reprieve.model.moment import Moment
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
-from reprieve.scheduler.demands import DecisionContext, Requester, WaitingGroup, demand_of, priority_of
-from reprieve.scheduler.ledger.nominations import Nomination, NominationReason
+from reprieve.scheduler.demand_lookup import DemandLookup
+from reprieve.scheduler.demands import DecisionContext, Requester, WaitingGroup, demand_of
+from reprieve.scheduler.ledger import Parts
+from reprieve.scheduler.ledger.nominations import Nomination, NominationReason, Nominations
+from reprieve.scheduler.ledger.terminating import TerminatingPods
+from reprieve.scheduler.mirror.world import World
+from reprieve.scheduler.plans.recent_evictions import RecentEvictions
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target, rows_of, target_at
 
@@ -19,13 +24,15 @@ _NO_ROWS: frozenset[int] = frozenset()
 
 
 def context_of(state: State, requester: Requester, now: Moment) -> DecisionContext:
-    own = _own(state, requester)
+    own = _own(state.ledger.nominations, requester)
     if isinstance(requester, WaitingGroup):
         requester = requester.beginning_with(own)
     profile = state.settings.profiles[requester.pods[0].pod.spec.scheduler_name]
     reserved = {pod: nomination.node for pod, nomination in own.items()}
     restrained = state.preemption_backoff.until((pod_target(pod.pod) for pod in requester.pods), now.elapsed)
-    demand, view = demand_of(requester, _with_evictions(state, now), profile, reserved, now.wall)
+    demand, view = demand_of(
+        requester, _with_evictions(state.world, state.evictions, now), profile, reserved, now.wall
+    )
     return DecisionContext(
         requester,
         demand,
@@ -34,17 +41,17 @@ def context_of(state: State, requester: Requester, now: Moment) -> DecisionConte
         _promised(state, view, demand),
         in_flight=_not_leaving(view, state.columns.in_flight(state.world)),
         charged=_not_leaving(view, state.columns.charged(state.world)),
-        stuck=_stuck(state, view),
+        stuck=_stuck(state.ledger.terminating, view),
         staying=tuple(rows_of(view, state.preemption_backoff.staying(now.elapsed))),
         later=_later(state, view, demand, own),
         restrained=None if restrained is None else now.wall_at(restrained),
     )
 
 
-def _with_evictions(state: State, now: Moment) -> Snapshot:
-    view = state.world.snapshot()
-    state.evictions.forget(now.wall)
-    moments = state.evictions.moments
+def _with_evictions(world: World, evictions: RecentEvictions, now: Moment) -> Snapshot:
+    view = world.snapshot()
+    evictions.forget(now.wall)
+    moments = evictions.moments
     return replace(view, evictions=moments) if moments else view
 
 
@@ -53,12 +60,12 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
     room = state.columns.reserved(state.world)
     if not len(room.pods):
         return NOTHING_PROMISED
-    others = _priorities(state, view, room.pods) >= demand.priority
+    others = _priorities(state.ledger.parts, state.demands, view, room.pods) >= demand.priority
     others &= ~np.isin(room.pods, demand.pods)
     return Promised(room.pods[others], room.nodes[others]) if others.any() else NOTHING_PROMISED
 
 
-def _priorities(state: State, view: Snapshot, pods: Ints) -> Ints:
+def _priorities(parts: Parts, demands: DemandLookup, view: Snapshot, pods: Ints) -> Ints:
     """Of the demands that waiting pods are part of: a group's counts for all of its pods."""
     found: Ints = view.pods.priority[pods].copy()
     groups = view.pods.groups
@@ -67,22 +74,17 @@ def _priorities(state: State, view: Snapshot, pods: Ints) -> Ints:
         if groups.things[code] is None:
             continue
         same = codes == code
-        demand = state.ledger.parts[target_at(view, int(pods[same.argmax()]))]
+        demand = parts[target_at(view, int(pods[same.argmax()]))]
         if demand.kind.is_of_groups:
-            found[same] = priority_of(state.world, demand, state.settings.group_rules)
+            found[same] = demands.priority(demand)
     return found
 
 
-def _priority(state: State, pod: Target) -> int:
-    """The priority of the demand that a waiting pod is part of."""
-    return priority_of(state.world, state.ledger.parts[pod], state.settings.group_rules)
-
-
-def _own(state: State, requester: Requester) -> dict[Target, Nomination]:
+def _own(nominations: Nominations, requester: Requester) -> dict[Target, Nomination]:
     """The nominations of a demand's own pods. The room of a first plan holds off others, and binds no one."""
-    if not state.ledger.nominations:
+    if not nominations:
         return {}
-    found = (state.ledger.nominations.of(pod_target(pod.pod)) for pod in requester.pods)
+    found = (nominations.of(pod_target(pod.pod)) for pod in requester.pods)
     return {
         nomination.pod: nomination
         for nomination in found
@@ -103,12 +105,12 @@ def _later(state: State, view: Snapshot, demand: Demand, own: Mapping[Target, No
         for nomination in state.ledger.nominations.on(node)
         if nomination.since > since and nomination.pod not in own
     )
-    equals = (pod for pod in others if _priority(state, pod) == demand.priority)
+    equals = (pod for pod in others if state.demands.priority(state.ledger.parts[pod]) == demand.priority)
     return frozenset(view.pods.rows[pod.namespace, pod.name] for pod in equals)
 
 
-def _stuck(state: State, view: Snapshot) -> tuple[int, ...]:
-    stuck = state.ledger.terminating.stuck
+def _stuck(terminating: TerminatingPods, view: Snapshot) -> tuple[int, ...]:
+    stuck = terminating.stuck
     return tuple(rows_of(view, sorted(stuck))) if stuck else ()
 
 
