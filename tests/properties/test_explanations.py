@@ -12,7 +12,7 @@ from reprieve.preemption.plan import NoPlan
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.search import candidates
 from reprieve.scheduler.reporting.decision import Preemption
-from reprieve.scheduler.reporting.explanation import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.reporting.explanation import eviction_refusal, miss_of, preemption_of
 from tests.properties.crowded import EVERYTHING, Crowd, crowds
 from tests.properties.preempting import POLICIES, name_of, plans_of, pods_of, question_of
 from tests.reference.policies import usual_rank
@@ -65,7 +65,7 @@ def test_a_pod_that_is_told_that_none_helps_is_told_the_truth(crowd: Crowd, poli
     refusal = candidates(question, now=0) if question is not None else []
     if question is None or not isinstance(refusal, NoPlan):
         return
-    eviction = eviction_of(refusal, question, now=0)
+    eviction = eviction_refusal(refusal, question, now=0)
     assert eviction.because.code == refusal.why
     if eviction.at_best is not None:
         units = policy.units(question.view)

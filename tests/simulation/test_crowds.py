@@ -5,7 +5,7 @@ from hypothesis import settings
 
 from reprieve.model.effects import Target
 from reprieve.scheduler.plans.handover import MARK
-from reprieve.scheduler.reporting.decision import Because, Decision, Outcome, Preemption, Victim
+from reprieve.scheduler.reporting.decision import Decision, EvictionReason, Outcome, Preemption, Victim
 from reprieve_minicluster.store import Store
 from tests.simulation.crowded_play import play_crowd
 from tests.simulation.evictions import Evictions
@@ -43,7 +43,12 @@ def evictions(message: str, *victims: str) -> tuple[Evictions, Target]:
     kept = Evictions(store)
     named = (
         Victim(
-            Target("Pod", "default", name, stored.uid), "n1", 0, f"Pod/default/{name}", (), Because("", "")
+            Target("Pod", "default", name, stored.uid),
+            "n1",
+            0,
+            f"Pod/default/{name}",
+            (),
+            EvictionReason("", ""),
         )
         for name in victims
     )

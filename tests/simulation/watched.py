@@ -10,14 +10,13 @@ from reprieve.model.events import Done, Event, Failed, Seen, Unknown
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.groups import key_of as group_name
 from reprieve.model.moment import Moment
-from reprieve.model.objects import Pod, PodGroup
+from reprieve.model.objects import ObjectKey, Pod, PodGroup
 from reprieve.preemption.policy import BudgetCounting
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demands import priority_of
 from reprieve.scheduler.demands.group_rules import priority_of_group
-from reprieve.scheduler.mirror.pod_rows import PodKey
 from reprieve.scheduler.plans.handover import Handover, Stage, shown_mark
 from reprieve.scheduler.reporting.decision import Decided, Decision, Outcome
 from reprieve.scheduler.settings import Settings
@@ -180,7 +179,7 @@ class WatchedScheduler(Scheduler):
         pods = (self._state.world.pod((pod.namespace, pod.name)) for pod, _ in decision.places)
         return {group for pod in pods if pod is not None and (group := group_key(pod.pod)) is not None}
 
-    def _placed_members(self, group: GroupKey) -> Iterator[PodKey]:
+    def _placed_members(self, group: GroupKey) -> Iterator[ObjectKey]:
         for member in self._state.world.groups.members(group):
             pod = self._state.world.pod(member)
             stays = pod is not None and pod.pod.metadata.deletion_timestamp is None

@@ -24,10 +24,10 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod
 from reprieve.model.workloads import PastEviction
 from reprieve.scheduler.reporting.decision import (
-    Because,
     Decided,
     Decision,
     DecisionPart,
+    EvictionReason,
     Exceeded,
     Loser,
     Miss,
@@ -62,7 +62,7 @@ class ExcludedNode(DecisionPart, frozen=True):
     """A node that was not chosen, and for which no plan was compared."""
 
     name: str
-    because: Because
+    because: EvictionReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class WhatIfReport(DecisionPart, frozen=True):
     excluded: tuple[ExcludedNode, ...] = ()
     miss: Miss | None = None  # the nearest miss of a demand that cannot fit, as things are
     at_best: Miss | None = None  # and if all units were gone that may be evicted
-    refusal: Because | None = None  # why preemption does not help it, or why it cannot be decided
+    refusal: EvictionReason | None = None  # why preemption does not help it, or why it cannot be decided
     retry_at: float | None = None
     resize: bool = False
 
@@ -200,10 +200,10 @@ def report_of(
 def _with_refusal(report: WhatIfReport, demand: AskedDemand, rehearsed: Rehearsed) -> WhatIfReport:
     refused = [d for d in report.decisions if d.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR)]
     if demand.impossible:
-        return structs.replace(report, refusal=Because("NodeTooSmall", demand.impossible))
+        return structs.replace(report, refusal=EvictionReason("NodeTooSmall", demand.impossible))
     if not refused:
         return structs.replace(
-            report, refusal=Because("NotDecided", _why_undecided(demand, report, rehearsed))
+            report, refusal=EvictionReason("NotDecided", _why_undecided(demand, report, rehearsed))
         )
     last = refused[-1]
     eviction = last.eviction
@@ -269,7 +269,7 @@ def victims_by_decision(rehearsed: Rehearsed) -> dict[str, list[Victim]]:
 
 
 def _unlisted(target: Target, pod: Pod, units: Mapping[GroupKey | None, str]) -> Victim:
-    because = Because("RoomNeeded", f"{pod.spec.node_name} has too little room")
+    because = EvictionReason("RoomNeeded", f"{pod.spec.node_name} has too little room")
     unit = units.get(group_key(pod), f"Pod/{target.namespace}/{target.name}")
     return Victim(target, pod.spec.node_name, pod.spec.priority or 0, unit, (), because)
 
@@ -371,4 +371,4 @@ def _excluded_by(decided: Decided) -> Iterator[ExcludedNode]:
     for row in np.flatnonzero(~found.survey.feasible).tolist():
         rest = ", and no plan there is better" if compared and curable[row] else ""
         for reason in found.survey.reasons_of(row)[:1]:
-            yield ExcludedNode(names[row], Because(reason.code, f"it {reason.text}{rest}"))
+            yield ExcludedNode(names[row], EvictionReason(reason.code, f"it {reason.text}{rest}"))

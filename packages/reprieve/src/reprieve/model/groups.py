@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reprieve.model.columns import Ints, Mask
-from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, group_of
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, ObjectKey, Pod, PodGroup, group_of
 
-GroupKey = tuple[str, str]  # namespace, name
+GroupKey = ObjectKey
 Group = PodGroup | CompositePodGroup
 
 GROUP_KINDS = (PodGroup, CompositePodGroup)

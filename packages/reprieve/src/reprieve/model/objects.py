@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 Quantity = str | int | float
+ObjectKey = tuple[str, str]  # namespace, name; the kind is known where it is used
 # The API's own ranges; values beyond them would not fit the columns either.
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

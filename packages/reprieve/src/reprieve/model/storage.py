@@ -17,6 +17,7 @@ from reprieve.model.objects import (
     CSINode,
     CSIStorageCapacity,
     KubernetesObject,
+    ObjectKey,
     PersistentVolume,
     PersistentVolumeClaim,
     Problem,
@@ -29,7 +30,6 @@ from reprieve.model.selectors import NodeQuery
 from reprieve.model.shape import Shape
 from reprieve.model.volumes import (
     NO_FACTS,
-    ClaimKey,
     ClaimRequirements,
     CompiledCapacity,
     CompiledClaim,
@@ -91,10 +91,10 @@ class FreeVolumes:
 class Storage:
     """Volumes, claims and what provisions them."""
 
-    claims: Mapping[ClaimKey, CompiledClaim] = field(default_factory=dict)
+    claims: Mapping[ObjectKey, CompiledClaim] = field(default_factory=dict)
     volumes: Mapping[str, CompiledVolume] = field(default_factory=dict)
     free: Mapping[str, Sequence[CompiledVolume]] = field(default_factory=dict)  # by class
-    held: Mapping[ClaimKey, Sequence[CompiledVolume]] = field(default_factory=dict)  # reserved for a claim
+    held: Mapping[ObjectKey, Sequence[CompiledVolume]] = field(default_factory=dict)  # reserved for a claim
     classes: Mapping[str, CompiledClass] = field(default_factory=dict)
     drivers: Mapping[str, CsiDriverSpec] = field(default_factory=dict)
     csi_nodes: Mapping[str, CsiFacts] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Storage:
     _free_volumes: dict[str, FreeVolumes] = field(default_factory=dict)
     _largest: dict[str, Ints] = field(default_factory=dict)
 
-    def attachment(self, key: ClaimKey) -> Attachment | None:
+    def attachment(self, key: ObjectKey) -> Attachment | None:
         """What a node attaches for a claim; without a volume yet, what its class will provision."""
         claim = self.claims.get(key)
         if claim is None:
@@ -137,7 +137,7 @@ class Storage:
         return found
 
     def reserving(
-        self, bound: Sequence[tuple[ClaimKey, str]], made: Iterable[ClaimKey], node: str
+        self, bound: Sequence[tuple[ObjectKey, str]], made: Iterable[ObjectKey], node: str
     ) -> "Storage":
         """With free volumes reserved for claims, and volumes being provisioned for other claims on a node."""
         claims, volumes = dict(self.claims), dict(self.volumes)
@@ -242,7 +242,7 @@ def compile_storage(thing: KubernetesObject, problems: Problems) -> Compiled | N
 
 
 def assembled(things: Iterable[Compiled]) -> Storage:
-    claims: dict[ClaimKey, CompiledClaim] = {}
+    claims: dict[ObjectKey, CompiledClaim] = {}
     volumes: dict[str, CompiledVolume] = {}
     classes: dict[str, CompiledClass] = {}
     drivers: dict[str, CsiDriverSpec] = {}
@@ -272,10 +272,10 @@ def assembled(things: Iterable[Compiled]) -> Storage:
 
 def _free_and_held(
     volumes: Iterable[CompiledVolume],
-) -> tuple[dict[str, list[CompiledVolume]], dict[ClaimKey, list[CompiledVolume]]]:
+) -> tuple[dict[str, list[CompiledVolume]], dict[ObjectKey, list[CompiledVolume]]]:
     """The volumes that a claim could still be bound to."""
     free: dict[str, list[CompiledVolume]] = {}
-    held: dict[ClaimKey, list[CompiledVolume]] = {}
+    held: dict[ObjectKey, list[CompiledVolume]] = {}
     for volume in volumes:
         if volume.claimed_by is not None:
             held.setdefault(volume.claimed_by, []).append(volume)

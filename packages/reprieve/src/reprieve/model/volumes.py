@@ -25,6 +25,7 @@ from reprieve.model.objects import (
     CsiNodeDriver,
     CSIStorageCapacity,
     NodeSelector,
+    ObjectKey,
     PersistentVolume,
     PersistentVolumeClaim,
     Quantity,
@@ -44,8 +45,6 @@ from reprieve.model.selectors import (
     compile_node_selector,
     compile_selector,
 )
-
-ClaimKey = tuple[str, str]  # namespace, name
 
 BOUND_MARK = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -85,7 +84,7 @@ class CompiledVolume:
     class_name: str
     size: int | None  # thousandths of a byte; None if it is malformed
     offer: Offer
-    claimed_by: ClaimKey | None
+    claimed_by: ObjectKey | None
     claimed_by_uid: str
     available: bool
     deleting: bool
@@ -212,7 +211,7 @@ class ClaimRequirements:
 
 @dataclass(frozen=True, slots=True)
 class CompiledClaim:
-    key: ClaimKey
+    key: ObjectKey
     uid: str
     owner_uid: str  # the pod that owns it, for a generic ephemeral volume
     class_name: str

@@ -13,6 +13,7 @@ from operator import gt
 import numpy as np
 
 from reprieve.model.columns import Mask
+from reprieve.model.objects import ObjectKey
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.demand import Branch, Demand
@@ -22,7 +23,7 @@ from reprieve.placement.place import Placement
 from reprieve.preemption.criteria import BUDGETS_BROKEN, HIGHEST_PRIORITY, LOST_WORK, Cost, Criterion
 from reprieve.preemption.domain_plan import Planning
 from reprieve.preemption.least_disturbance.counted_bound import CountedBound
-from reprieve.preemption.least_disturbance.deferral import Deferral, PodKey, Remembered
+from reprieve.preemption.least_disturbance.deferral import Deferral, Remembered
 from reprieve.preemption.least_disturbance.first_plan import Rooms, begun, worth_solving
 from reprieve.preemption.least_disturbance.improve import Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
@@ -218,12 +219,12 @@ class LeastDisturbancePlanning:
         if len(self.planning.question.view.nodes) <= _NODES_TWICE:
             yield self.planning.by_ceiling(placement)
 
-    def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[PodKey, str], ...]:
+    def _named(self, places: Iterable[tuple[int, int]]) -> tuple[tuple[ObjectKey, str], ...]:
         pods, nodes = self.planning.question.view.pods, self.planning.question.view.nodes
         metas = ((pods.compiled[pod].pod.metadata, nodes.names[node]) for pod, node in places)
         return tuple(((meta.namespace, meta.name), node) for meta, node in metas)
 
-    def _positions(self, places: Iterable[tuple[PodKey, str]]) -> list[tuple[int, int]] | None:
+    def _positions(self, places: Iterable[tuple[ObjectKey, str]]) -> list[tuple[int, int]] | None:
         """Members (positions) and nodes (rows); None if one of them is not there any more."""
         view, demand = self.planning.question.view, self.planning.question.demand
         position_of = {pod: position for position, pod in enumerate(demand.pods)}

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from reprieve.model.effects import Target
 from reprieve.placement.rejection_codes import Code, Reason
 from reprieve.scheduler.reporting.decision import (
-    Because,
     Decision,
     Eviction,
+    EvictionReason,
     Finding,
     Miss,
     Preemption,
@@ -115,7 +115,7 @@ def _preemption(room: Preemption | None, may_get: MayGet, *, shows_demand: bool)
 def _victim(victim: Victim, may_get: MayGet, *, shows_demand: bool) -> Victim:
     unit, because = _unit(victim.unit, may_get), victim.because
     if unit != victim.unit and because.code == "GoesWithItsGroup":
-        because = Because(because.code, "its group is evicted whole or not at all")
+        because = EvictionReason(because.code, "its group is evicted whole or not at all")
     if not shows_demand:
         because = _about_claim(because)
     budgets = tuple(_budget(budget, may_get) for budget in victim.budgets)
@@ -128,7 +128,7 @@ def _spared(spared: Spared, may_get: MayGet) -> Spared:
     because, namespace = spared.because, _kind_and_namespace(spared.unit)[1]
     if because.code == "SparedForBudget" and not may_get(BUDGET, namespace):
         text = "evicting it would exceed a PodDisruptionBudget, and there is room beside it"
-        because = Because(because.code, text)
+        because = EvictionReason(because.code, text)
     return replace(spared, unit=_unit(spared.unit, may_get), because=because)
 
 
@@ -175,13 +175,15 @@ def _eviction(eviction: Eviction | None) -> Eviction | None:
     if eviction is None:
         return None
     text = "the reason names objects that you may not read"
-    return replace(eviction, because=Because(eviction.because.code, text), at_best=_miss(eviction.at_best))
+    return replace(
+        eviction, because=EvictionReason(eviction.because.code, text), at_best=_miss(eviction.at_best)
+    )
 
 
-def _about_claim(because: Because) -> Because:
+def _about_claim(because: EvictionReason) -> EvictionReason:
     if because.code not in _OF_CLAIMS:
         return because
-    return Because(because.code, f"a node {Reason(Code(because.code), _NO_NAME).text}")
+    return EvictionReason(because.code, f"a node {Reason(Code(because.code), _NO_NAME).text}")
 
 
 def _kind_and_namespace(unit: str) -> Named:

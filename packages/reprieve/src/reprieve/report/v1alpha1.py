@@ -10,9 +10,9 @@ from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, writable
 from reprieve.model.json import Json
 from reprieve.scheduler.reporting.decision import (
-    Because,
     Decision,
     Eviction,
+    EvictionReason,
     Exceeded,
     Finding,
     Growth,
@@ -232,7 +232,7 @@ def _stamp_of(moment: float | None) -> str | None:
     return stamp(moment) if moment is not None else None
 
 
-def because_json(because: Because | None) -> Json | None:
+def because_json(because: EvictionReason | None) -> Json | None:
     return None if because is None else {"code": str(because.code), "text": because.text}
 
 

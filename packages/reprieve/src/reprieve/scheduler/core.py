@@ -61,7 +61,7 @@ from reprieve.scheduler.ledger.assumed import Promise
 from reprieve.scheduler.plans.plan_records import PlanRecord
 from reprieve.scheduler.queue.queue import Standing
 from reprieve.scheduler.reporting.decision import Decided
-from reprieve.scheduler.set_aside import SchedulerFailure, failure_text, target_of
+from reprieve.scheduler.set_aside import SchedulerFailure, contained_text, target_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
@@ -152,7 +152,7 @@ class Scheduler:
         if target is None or aside is None:
             raise error
         state.failures.append(SchedulerFailure(target, error, aside.until))
-        state.reporter.warn(target, failure_text(error))
+        state.reporter.warn(target, contained_text(error))
 
     def _observe(self, event: Event, now: Moment) -> None:
         state = self._state
@@ -164,13 +164,13 @@ class Scheduler:
                 if replaced is not None:
                     # A namesake has taken its place, and its Gone was never seen. Much is kept by UID: all of
                     # it is dropped here, before anything new is noted under the name.
-                    self._gone(replaced, now)
-                self._seen(event, now)
+                    self._on_gone(replaced, now)
+                self._on_seen(event, now)
                 state.checkpoint_reports.on_seen(thing, now.wall)
                 state.victim_reports.on_seen(thing, state.world, synced=state.synced)
             case Gone(target, version):
                 state.tombstones.bury(target.uid, version)
-                self._gone(target, now)
+                self._on_gone(target, now)
             case Unread(target, problem):
                 enqueueing.on_unread(state, target, str(problem), now)
             case Synced():
@@ -186,23 +186,23 @@ class Scheduler:
                 unknown_outcomes.on_answer_lost(state, effect, now)
             case Done(effect) | Failed(effect):
                 state.resend_backoff.end(effect)
-                self._answered(event, now)
+                self._on_answered(event, now)
             case PlanImproved():
                 key = state.improvements.on_answered(event)
                 if key is not None:
                     state.queue.again(key)
 
-    def _answered(self, event: Done | Failed, now: Moment) -> None:
+    def _on_answered(self, event: Done | Failed, now: Moment) -> None:
         match event:
             case Done(effect):
-                self._done(effect, now)
+                self._on_done(effect, now)
             case Failed(SetCondition() | Evict() as effect, missing=True):
                 # The object is gone, so what was to be done to it is done; its Gone may still be on its way.
                 plan_driver.on_acknowledged(self._state, effect, now)
             case Failed(effect, error):
-                self._failed(effect, error, now)
+                self._on_failed(effect, error, now)
 
-    def _seen(self, event: Seen, now: Moment) -> None:
+    def _on_seen(self, event: Seen, now: Moment) -> None:
         state = self._state
         match event:
             case Seen(Pod() as pod, unserved):
@@ -271,7 +271,7 @@ class Scheduler:
         """How much of the cluster is in mind."""
         return self._state.world.sizes()
 
-    def _gone(self, target: Target, now: Moment) -> None:
+    def _on_gone(self, target: Target, now: Moment) -> None:
         state = self._state
         key = (target.namespace, target.name)
         known = state.world.pod(key) if target.kind == "Pod" else None
@@ -298,8 +298,8 @@ class Scheduler:
             case "PersistentVolumeClaim":
                 binding.on_volumes_seen(state, now)
             case "PodGroup":
-                state.group_runs.lost(target)
-                state.gang_growth.lost(key)
+                state.group_runs.forget(target)
+                state.gang_growth.forget_gang(key)
                 state.reporter.refused.end(key)
                 plan_driver.on_gone(state, target, now)
                 enqueueing.on_group_changed(state, target.namespace, target.name, now)
@@ -394,7 +394,7 @@ class Scheduler:
             state.outbox.take()  # nothing of what was begun is carried out
             return deciding.on_failure(state, requester, error, now)
 
-    def _done(self, effect: Effect, now: Moment) -> None:
+    def _on_done(self, effect: Effect, now: Moment) -> None:
         state = self._state
         match effect:
             case Bind(pod, node):
@@ -412,7 +412,7 @@ class Scheduler:
             case Announce():
                 pass
 
-    def _failed(self, effect: Effect, error: str, now: Moment) -> None:
+    def _on_failed(self, effect: Effect, error: str, now: Moment) -> None:
         state = self._state
         match effect:
             case Bind(pod):

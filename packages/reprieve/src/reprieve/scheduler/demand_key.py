@@ -1,7 +1,4 @@
-"""The key of a demand: the object that it is made of, and the kind of demand that the object makes.
-
-What a demand asks for is not known here.
-"""
+"""The key of a demand: the object that it is made of, and the kind of demand that the object makes."""
 
 from enum import IntEnum
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Events on which the scheduler failed: each is set aside, and observed again after a pause that doubles.
 
-Of an object only the latest version is kept. What an event means is not known here.
+Of an object only the latest version is kept.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,11 @@ class SchedulerFailure:
     retry_at: float
 
 
-def failure_text(error: Exception) -> str:
-    """For readers of the object or demand. The words of the error may name objects of other namespaces: the
-    log alone has them."""
+def contained_text(error: Exception) -> str:
+    """What readers of the object or demand are told.
+
+    The words of the error may name objects of other namespaces: the log alone has them.
+    """
     return f"the scheduler failed on it, and tries again later: {type(error).__name__}, see its log"
 
 

@@ -14,9 +14,9 @@ from tests.unit.scheduler.making import a_node, a_pod, leaving
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 from reprieve.report.decisions import choice_sentences, decision_lines, quality_cells, quality_sentences
 from reprieve.scheduler.reporting.decision import (
-    Because,
     Decision,
     Eviction,
+    EvictionReason,
     PlanQuality,
     Preemption,
     ProtectedBy,
@@ -142,7 +142,7 @@ def test_what_is_proved_of_one_plan(changes: dict[str, Any], text: str) -> None:
 
 
 def test_only_an_exhaustive_search_says_that_there_is_no_other_plan() -> None:
-    by = Because("FewestPods", "fewest pods")
+    by = EvictionReason("FewestPods", "fewest pods")
     assert Preemption().choice_text == "no other placement was compared"
     assert Preemption(exhaustive=True).choice_text == "no other placement is possible"
     several = Preemption(domain="n1", plans=8, decided_by=by, quality=quality(proved=True))
@@ -248,7 +248,7 @@ def test_why_preemption_cannot_help_and_what_is_missing() -> None:
 
 def held_until(first: float, ends: str) -> Eviction:
     protected = ProtectedBy("Toleration", ("batch",), 1, "of class batch", first, ends)
-    return Eviction(Because("Toleration", ""), protected=(protected,))
+    return Eviction(EvictionReason("Toleration", ""), protected=(protected,))
 
 
 @pytest.mark.parametrize(
@@ -257,8 +257,8 @@ def held_until(first: float, ends: str) -> Eviction:
         (held_until(60.0, "a toleration of class batch"), "A toleration of class batch ends"),
         (held_until(60.0, ""), "More pods may be evicted"),
         (held_until(61.0, "a toleration of class batch"), "More pods may be evicted"),
-        (Eviction(Because("EvictedInVain", "")), "It may preempt again"),
-        (Eviction(Because("NoHelp", "")), "More pods may be evicted"),
+        (Eviction(EvictionReason("EvictedInVain", "")), "It may preempt again"),
+        (Eviction(EvictionReason("NoHelp", "")), "More pods may be evicted"),
     ],
 )
 def test_what_happens_when_it_is_retried(eviction: Eviction, what: str) -> None:

@@ -50,7 +50,7 @@ def test_a_window_begins_with_the_first_and_ends_once() -> None:
     assert growth.waits_until(GANG, 10.0) == 12.0
     assert growth.waits_until(GANG, 11.0) == 12.0
     assert growth.waits_until(GANG, 12.0) is None
-    growth.gathered(GANG, [FIRST, SECOND])
+    growth.gather(GANG, [FIRST, SECOND])
     assert growth.waits_until(GANG, 12.5) == 14.5
 
 
@@ -62,7 +62,7 @@ def test_a_window_that_was_begun_for_members_that_are_gone_is_not_continued() ->
 
 def test_members_are_decided_in_their_order_and_know_of_each_other() -> None:
     growth = GangGrowth(2.0)
-    growth.gathered(GANG, [SECOND, FIRST])
+    growth.gather(GANG, [SECOND, FIRST])
     for expected in (SECOND, FIRST):
         assert growth.next_member() == expected
         growth.pass_member()

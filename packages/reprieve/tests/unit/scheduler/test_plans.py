@@ -31,13 +31,13 @@ def plans_of(*plans: Handover, victims: VictimLedger | None = None) -> Plans:
 
 def test_an_answer_is_for_the_plan_that_waits_for_it_and_only_once() -> None:
     plans = plans_of(a_plan(A, Stage.DRAINING), a_plan(B, Stage.EVICTING, EVICTION))
-    assert plans.answered(EVICTION) == B
-    assert plans.answered(EVICTION) is None
+    assert plans.on_answered(EVICTION) == B
+    assert plans.on_answered(EVICTION) is None
 
 
 def test_two_plans_that_wait_for_the_same_get_an_answer_each() -> None:
     plans = plans_of(a_plan(A, Stage.EVICTING, EVICTION), a_plan(B, Stage.EVICTING, EVICTION))
-    assert [plans.answered(EVICTION) for _ in range(3)] == [A, B, None]
+    assert [plans.on_answered(EVICTION) for _ in range(3)] == [A, B, None]
 
 
 def test_the_answer_to_what_a_dropped_plan_had_sent_is_for_no_plan() -> None:
@@ -46,15 +46,15 @@ def test_the_answer_to_what_a_dropped_plan_had_sent_is_for_no_plan() -> None:
     plans.drop(A)
     plans.keep(B, a_plan(B, Stage.EVICTING, EVICTION))
     assert not plans.match_lost_answer(EVICTION)
-    assert plans.answered(EVICTION) == B
+    assert plans.on_answered(EVICTION) == B
 
 
 def test_an_answer_that_came_is_not_awaited_from_a_plan_that_is_dropped_then() -> None:
     plans = plans_of(a_plan(A, Stage.EVICTING, EVICTION))
-    assert plans.answered(EVICTION) == A
+    assert plans.on_answered(EVICTION) == A
     plans.drop(A)
     plans.keep(B, a_plan(B, Stage.EVICTING, EVICTION))
-    assert plans.answered(EVICTION) == B
+    assert plans.on_answered(EVICTION) == B
 
 
 def test_an_answer_that_was_lost_is_asked_for_again_as_long_as_a_plan_waits() -> None:

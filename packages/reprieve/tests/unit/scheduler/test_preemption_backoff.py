@@ -104,10 +104,10 @@ def test_a_pod_that_waits_for_such_a_victim_is_looked_at_again_when_it_may_be_as
 def test_it_is_asked_again_after_a_while_and_forgotten_when_it_is_gone() -> None:
     restraint = PreemptionBackoff()
     for _ in range(2):
-        restraint.refused(POD, 100.0)
+        restraint.on_refused(POD, 100.0)
     assert (restraint.staying(129.0), restraint.staying(130.0)) == ([POD], [])
-    restraint.lost(POD)
-    restraint.refused(POD, 200.0)
+    restraint.on_gone(POD)
+    restraint.on_refused(POD, 200.0)
     assert restraint.staying(200.0) == []
 
 
@@ -115,12 +115,12 @@ def test_each_time_it_takes_twice_as_long_up_to_an_hour() -> None:
     restraint, lengths = PreemptionBackoff(), []
     for _ in range(9):
         restraint.serve([POD])
-        restraint.wasted(POD, 0.0)
+        restraint.on_room_wasted(POD, 0.0)
         lengths.append(restraint.until([POD], 0.0))
     assert lengths == [30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0]
 
 
 def test_a_pod_that_made_none_go_is_not_held_back() -> None:
     restraint = PreemptionBackoff()
-    restraint.wasted(POD, 0.0)
+    restraint.on_room_wasted(POD, 0.0)
     assert restraint.until([POD], 0.0) is None

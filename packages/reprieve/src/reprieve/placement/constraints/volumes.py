@@ -16,9 +16,10 @@ import numpy as np
 from reprieve.model.columns import Column, Ints, Mask, Relation
 from reprieve.model.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, Attachment
 from reprieve.model.nodes import Nodes
+from reprieve.model.objects import ObjectKey
 from reprieve.model.snapshot import NOWHERE
 from reprieve.model.storage import FreeVolumes
-from reprieve.model.volumes import ClaimKey, CompiledClaim, CompiledVolume, CsiFacts, ZoneRule, whole
+from reprieve.model.volumes import CompiledClaim, CompiledVolume, CsiFacts, ZoneRule, whole
 from reprieve.placement.demand import Ask
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
@@ -246,8 +247,8 @@ def _reaching(ask: Ask, volume: CompiledVolume) -> Mask:
 class Bindings:
     """What must happen to a pod's claims before it can run on the chosen node."""
 
-    bound: tuple[tuple[ClaimKey, str], ...] = ()  # a claim, and the existing volume for it
-    provisioned: tuple[ClaimKey, ...] = ()  # claims whose volume has to be provisioned for the node
+    bound: tuple[tuple[ObjectKey, str], ...] = ()  # a claim, and the existing volume for it
+    provisioned: tuple[ObjectKey, ...] = ()  # claims whose volume has to be provisioned for the node
 
 
 def bindings(ask: Ask, node: int) -> Bindings:

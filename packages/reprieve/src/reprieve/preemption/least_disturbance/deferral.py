@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reprieve.model.events import Improvement
+from reprieve.model.objects import ObjectKey
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.improve import Improve, Improved, Solution
 from reprieve.preemption.least_disturbance.model import RoomModel
 from reprieve.preemption.least_disturbance.solver_task import NamedRoom, room_of
 from reprieve.preemption.plan import Quality
 from reprieve.preemption.units import Units
-
-PodKey = tuple[str, str]  # namespace and name
 
 
 def not_at_all(_: Units) -> Improve:
@@ -45,7 +44,7 @@ class Remembered:
     """
 
     victims: tuple[str, ...]  # units
-    places: tuple[tuple[PodKey, str], ...]  # members and nodes, in an order that can be used
+    places: tuple[tuple[ObjectKey, str], ...]  # members and nodes, in an order that can be used
     quality: Quality
     solved: float  # the priority up to which units were in the room that the solver was handed
     target: int  # how many members must get room

@@ -48,10 +48,10 @@ from reprieve.scheduler.queue.equivalence import RememberedRefusal, equivalence_
 from reprieve.scheduler.queue.improvements import Improvements, Improving
 from reprieve.scheduler.queue.queue import NO_CHANGES, Queue
 from reprieve.scheduler.reporting.decision import (
-    Because,
     Decided,
     Decision,
     Eviction,
+    EvictionReason,
     Outcome,
     Preemption,
     decision_id,
@@ -59,9 +59,9 @@ from reprieve.scheduler.reporting.decision import (
     improving_text,
     unproved_by,
 )
-from reprieve.scheduler.reporting.explanation import eviction_of, miss_of, preemption_of
+from reprieve.scheduler.reporting.explanation import eviction_refusal, miss_of, preemption_of
 from reprieve.scheduler.reporting.status_reporter import StatusReporter
-from reprieve.scheduler.set_aside import SchedulerFailure, failure_text
+from reprieve.scheduler.set_aside import SchedulerFailure, contained_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 
@@ -99,7 +99,7 @@ def is_refused_as_before(state: State, requester: Requester, now: Moment) -> boo
 
 def on_failure(state: State, requester: Requester, error: Exception, now: Moment) -> Decided:
     """An exception ended the decision: what was begun is taken back, and the demand is set aside."""
-    text = failure_text(error)
+    text = contained_text(error)
     call_off(state, requester.key, EndReason.SCHEDULER_FAILED, now)
     targets = [pod_target(pod.pod) for pod in requester.pods]
     for pod in targets:
@@ -112,7 +112,7 @@ def on_failure(state: State, requester: Requester, error: Exception, now: Moment
         else:
             state.reporter.report_waiting_pod(pod, "SchedulerError", text)
     decision = _decision(state.world, requester, Outcome.ERROR, now)
-    return Decided(structs.replace(decision, eviction=Eviction(Because("SchedulerError", text))))
+    return Decided(structs.replace(decision, eviction=Eviction(EvictionReason("SchedulerError", text))))
 
 
 # --- before it is looked at ----------------------------------------------------------------------
@@ -126,7 +126,7 @@ def _is_victim(plans: Plans, requester: Requester) -> bool:
 def _refuse_victim(state: State, requester: Requester, now: Moment) -> Decided:
     """No pod is evicted for a victim. If the victim is reprieved after all, it is decided again."""
     state.queue.retry(requester.key, now.elapsed)
-    because = Because("GivesWayItself", "the pod itself is about to be evicted")
+    because = EvictionReason("GivesWayItself", "the pod itself is about to be evicted")
     decision = _decision(state.world, requester, Outcome.UNSCHEDULABLE, now)
     decision = structs.replace(decision, eviction=Eviction(because))
     call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
@@ -332,8 +332,10 @@ def _refused(
 
 def _eviction(requester: Requester, weighed: Weighed, now: Moment) -> Eviction | None:
     if weighed.refusal is not None and weighed.refusal.why is Why.FORBIDDEN:
-        return Eviction(Because(Why.FORBIDDEN, requester.forbidden))
-    return eviction_of(weighed.refusal, weighed.question, now.wall) if weighed.refusal is not None else None
+        return Eviction(EvictionReason(Why.FORBIDDEN, requester.forbidden))
+    return (
+        eviction_refusal(weighed.refusal, weighed.question, now.wall) if weighed.refusal is not None else None
+    )
 
 
 def _keep_waiting(
@@ -422,7 +424,7 @@ def _begin_improving(
 def _keep_improving(
     state: State, requester: Requester, improving: Improving, helps: frozenset[Change], now: Moment
 ) -> Decided:
-    """It was woken, and it still does not fit: all else is decided when the wait ends."""
+    """The demand was woken, and it still does not fit: all else is decided when the wait ends."""
     state.queue.wait(requester.key, helps, now.elapsed)
     state.queue.expect(requester.key, NO_CHANGES, Due(improving.next_time(now.elapsed)), now.elapsed)
     decision = _decision(state.world, requester, Outcome.IMPROVING, now, improving.places)

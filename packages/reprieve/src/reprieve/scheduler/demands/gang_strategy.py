@@ -32,7 +32,7 @@ def needed_members(context: DecisionContext) -> list[Demand]:
 
 
 def needed_by_own_priority(context: DecisionContext) -> list[Demand]:
-    """The same, and each pod that is a demand of its own preempts with its own priority."""
+    """``needed_members``, and each pod that is a demand of its own preempts with its own priority."""
     priority = context.view.pods.priority
     demands = needed_members(context)
     return [

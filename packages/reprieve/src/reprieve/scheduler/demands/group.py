@@ -89,7 +89,7 @@ def waiting_group(world: World, key: DemandKey, rules: GroupRules) -> WaitingGro
 
 
 def waiting_tree(world: World, key: DemandKey, rules: GroupRules) -> WaitingGroup | NotYet | None:
-    """The same of all groups below a CompositePodGroup that is in no other."""
+    """The demand of all groups below a CompositePodGroup that is in no other; None if no pod waits."""
     groups = world.groups.tree()
     leaves = {leaf: group_members(world, leaf) for leaf in groups.leaves(key.object)}
     waiting = tuple(pod for members in leaves.values() for pod in members.waiting)

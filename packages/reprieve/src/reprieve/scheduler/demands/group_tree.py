@@ -1,7 +1,4 @@
-"""A group and the groups inside it, with what runs of them: how much is there, and how much is still needed?
-
-Which of its pods wait, and where they fit, is not known here.
-"""
+"""A group and the groups inside it: how many of its pods run, and how many more does it need?"""
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace

@@ -87,7 +87,7 @@ def give_up(state: State, pod: Target, text: str, now: Moment, *, has_room: bool
     if assumed is None:
         return
     if has_room:
-        state.preemption_backoff.wasted(pod, now.elapsed)
+        state.preemption_backoff.on_room_wasted(pod, now.elapsed)
     changes = state.world.count_anew((pod.namespace, pod.name))
     state.queue.wake_all(changes, now.elapsed, nodes=(assumed.node,))
     known, key = state.world.pod((pod.namespace, pod.name)), state.ledger.parts.get(pod)

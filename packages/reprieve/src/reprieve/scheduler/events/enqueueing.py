@@ -85,7 +85,7 @@ def on_clock_began(queue: Queue, world: World, since: float) -> None:
 
 
 def _on_placed(state: State, before: CompiledPod | None, known: CompiledPod, now: Moment) -> None:
-    """It is bound, and its promise is kept: it is no demand any more, unless it waits for a resize.
+    """The pod is bound, and its promise is kept: it is no demand any more, unless it waits for a resize.
 
     The sight may come before the answer to the bind, and after a restart without any: both end here.
     """
@@ -286,7 +286,7 @@ def _on_groups_changed(state: State, groups: Iterable[GroupKey], now: Moment) ->
 
 
 def on_namespace_changed(state: State, namespace: str, now: Moment) -> None:
-    """It is being deleted now, or another of the same name has come that is not."""
+    """The namespace is being deleted now, or another of the same name has come that is not."""
     for key in [key for key in state.ledger.parts.demands() if key.namespace == namespace]:
         enqueue(state, key, now, changed=True)
 
@@ -299,7 +299,7 @@ def on_tree_changed(state: State, namespace: str, name: str, now: Moment) -> Non
 
 
 def update_deep_groups(state: State, now: Moment) -> None:
-    """The same for groups that are too deep for a tree: the outermost group says what they are as victims.
+    """Groups too deep for a tree may have changed: the outermost group says what they are as victims.
 
     Once when all events of the step are seen, since a chain of groups may be long. Before all objects were
     seen, no demand waits for it.
@@ -418,7 +418,7 @@ def _needs_of(compiled: CompiledPod) -> tuple[object, ...]:
 
 
 def _resize_of(compiled: CompiledPod) -> tuple[object, ...]:
-    """The same of a pod that runs and waits for a resize."""
+    """What of a pod that runs and waits for a resize, if it changes, deserves another decision."""
     pod = compiled.pod
     return compiled.weight, pod.metadata.annotations, pod.spec.priority, compiled.problems
 

@@ -56,7 +56,7 @@ def gather_or_wait(state: State, resize: WaitingResize, now: Moment) -> bool:
     others = [*_others(state, resize, members)]
     growing = _most_helpful_first(state, [resize, *others], now) if others else [resize]
     state.queue.park(resize.key, ROOM_IN_PLACE, now.elapsed)
-    growth.gathered(gang, [one.key for one in growing])
+    growth.gather(gang, [one.key for one in growing])
     return True
 
 
@@ -68,7 +68,7 @@ def _wait(growth: GangGrowth, queue: Queue, gang: GroupKey, resize: WaitingResiz
 
 
 def beside_others(growth: GangGrowth, resize: WaitingResize) -> WaitingResize:
-    """The same demand, and which members of its gang are decided in the same go."""
+    """The demand, with the members of its gang that are decided in the same go."""
     others = tuple(sorted(key.name for key in growth.decided_with(resize.key)))
     return replace(resize, beside=others) if others else resize
 

@@ -2,7 +2,7 @@
 
 The mark is open from the first delete on. One more write closes it, when every pod of the unit is gone or not
 waited for any longer, and pods of the unit without a node wait until that write is answered. Which marks are
-open is in the ledger, see ``ledger.open_marks``. How pods are evicted is not known here.
+open is in the ledger, see ``ledger.open_marks``.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def close_marks(units: WholeUnits, outbox: Outbox, now: Moment) -> None:
         if _must_stay(units, one):
             marks.hold_back(one.group)
         else:
-            marks.closing(one.group, now.elapsed)
+            marks.on_close_sent(one.group, now.elapsed)
             units.ledger.victims.stray([_closed(one)])
             outbox.put(_closed(one))
 
@@ -50,7 +50,7 @@ def on_answered(marks: OpenMarks, effect: Effect) -> None:
 
 def on_refused(marks: OpenMarks, effect: Effect, now: Moment) -> None:
     if _closed_by(marks, effect) is not None:
-        marks.refused(effect.target, now.elapsed)
+        marks.on_refused(effect.target, now.elapsed)
 
 
 def resend(units: WholeUnits, effect: Effect) -> bool:

@@ -68,7 +68,7 @@ def prune_lingering(ledger: Ledger, world: World) -> frozenset[Target]:
         return _NONE
     for pod in nominations.lingering:
         if not _lingers(ledger, world, pod):
-            nominations.cleared(pod)
+            nominations.on_cleared(pod)
     return nominations.lingering
 
 

@@ -94,7 +94,7 @@ def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Mo
 
 
 def on_acknowledged(state: State, effect: Effect, now: Moment) -> None:
-    key = state.plans.answered(effect)
+    key = state.plans.on_answered(effect)
     handover = state.plans.of(key) if key is not None else None
     if isinstance(effect, Evict):
         unit_driver.on_delete_accepted(state.units, state.reporter, effect.target)
@@ -110,10 +110,10 @@ def on_failed(state: State, effect: Effect, error: str, now: Moment) -> None:
     A whole unit of which pods are evicted already is finished all the same. The mark of a pod that stays is
     cleared at once: that it was set is acknowledged, but perhaps not shown yet.
     """
-    key = state.plans.answered(effect)
+    key = state.plans.on_answered(effect)
     if isinstance(effect, Evict):
         count_as_staying(state.units, effect.target)
-        state.preemption_backoff.refused(effect.target, now.elapsed)
+        state.preemption_backoff.on_refused(effect.target, now.elapsed)
         state.plan_log.on_refused(effect.target, key, state.plans.waiting_for_answer(effect))
         eviction_counting.on_not_evicted(state.evictions, state.queue, effect.target, now)
     unit_driver.on_refused(state.units, state.reporter, effect, error, now)
@@ -243,7 +243,7 @@ def on_gone(state: State, target: Target, now: Moment) -> None:
 
 def advance_without(state: State, target: Target, now: Moment) -> None:
     """A victim is gone, or lost the place that it was promised: plans go on without it."""
-    state.preemption_backoff.lost(target)
+    state.preemption_backoff.on_gone(target)
     state.ledger.terminating.end(target)
     unit_driver.on_gone(state.units, state.outbox, state.reporter, target)
     for key, handover in state.plans.concerned(target):

@@ -2,7 +2,7 @@
 
 The ledger says which pods are left, see ``ledger.unit_evictions``. Here are the calls that follow: refused
 deletes are sent again, pods that turn out to be members are marked and deleted, and a new leader goes on
-where its predecessor died. Plans are not known here.
+where its predecessor died.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def on_delete_accepted(units: WholeUnits, reporter: StatusReporter, pod: Target)
     """A delete was accepted, or the pod is shown terminating."""
     one = units.ledger.unit_evictions.of(pod)
     if one is not None and (one.state is not DeleteState.SENT or one.refusals):
-        units.ledger.unit_evictions.accepted(pod)
+        units.ledger.unit_evictions.on_accepted(pod)
         _report_refused(units, reporter, one.group)
 
 
@@ -86,7 +86,7 @@ def on_refused(units: WholeUnits, reporter: StatusReporter, effect: Effect, erro
     group_marks.on_refused(units.ledger.open_marks, effect, now)
     one = units.ledger.unit_evictions.of(effect.target)
     if one is not None and (isinstance(effect, Evict) or _is_its_mark(effect, one)):
-        units.ledger.unit_evictions.refused(one.pod, error, now.elapsed)
+        units.ledger.unit_evictions.on_refused(one.pod, error, now.elapsed)
         _report_refused(units, reporter, one.group, again=True)
 
 
@@ -126,14 +126,14 @@ def retry_refused(units: WholeUnits, outbox: Outbox, evictions: RecentEvictions,
 
 
 def _mark_pod(ledger: Ledger, outbox: Outbox, one: UnitPod) -> None:
-    ledger.unit_evictions.marks(one.pod)
+    ledger.unit_evictions.on_marking(one.pod)
     call = mark(one.pod, one.mark)
     ledger.victims.stray([call])
     outbox.put(call)
 
 
 def _evict(units: WholeUnits, outbox: Outbox, evictions: RecentEvictions, one: UnitPod, now: Moment) -> None:
-    units.ledger.unit_evictions.sent(one.pod)
+    units.ledger.unit_evictions.on_sent(one.pod)
     units.ledger.terminating.begin(one.pod, now.elapsed)
     eviction_counting.count_sent_with_unit(evictions, units.world, one.pod, one.mark, now)
     call = Evict(one.pod)
@@ -169,7 +169,7 @@ def _may_go(world: World, pod: Pod) -> bool:
 def on_gone(units: WholeUnits, outbox: Outbox, reporter: StatusReporter, pod: Target) -> None:
     """A pod is gone, or has no node after all; or a group is gone."""
     units.ledger.open_marks.end(pod)
-    one = units.ledger.unit_evictions.gone(pod)
+    one = units.ledger.unit_evictions.on_gone(pod)
     if one is None:
         return
     if units.ledger.victims.is_stray(Evict(pod)):

@@ -14,18 +14,16 @@ from dataclasses import replace
 
 from reprieve.model.budgets import Budget
 from reprieve.model.effects import Target
-from reprieve.model.objects import Pod
+from reprieve.model.objects import ObjectKey, Pod
 from reprieve.scheduler.ledger.index import Index
-
-BudgetKey = tuple[str, str]  # namespace, name
 
 
 class BudgetLag:
     def __init__(self) -> None:
-        self._pods: Index[BudgetKey, Target] = Index()
-        self._budgets: Index[Target, BudgetKey] = Index()
+        self._pods: Index[ObjectKey, Target] = Index()
+        self._budgets: Index[Target, ObjectKey] = Index()
 
-    def __iter__(self) -> Iterator[tuple[BudgetKey, Target]]:
+    def __iter__(self) -> Iterator[tuple[ObjectKey, Target]]:
         """Each budget, with each pod that it has not counted."""
         for budget in self._pods:
             yield from ((budget, pod) for pod in sorted(self._pods.under(budget)))
@@ -48,7 +46,7 @@ class BudgetLag:
             self._remove(budget, pod)
         return bool(found)
 
-    def on_shown(self, budget: BudgetKey) -> None:
+    def on_shown(self, budget: ObjectKey) -> None:
         """The budget was written after the pods left, or is gone itself."""
         for pod in self._pods.under(budget):
             self._remove(budget, pod)
@@ -61,7 +59,7 @@ class BudgetLag:
             return budget
         return replace(budget, allowed=budget.allowed - len(names), disrupted=budget.disrupted | names)
 
-    def _remove(self, budget: BudgetKey, pod: Target) -> None:
+    def _remove(self, budget: ObjectKey, pod: Target) -> None:
         self._pods.remove(budget, pod)
         self._budgets.remove(pod, budget)
 

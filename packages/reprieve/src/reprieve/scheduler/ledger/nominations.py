@@ -115,6 +115,6 @@ class Nominations:
         """What the pod shows could not be cleared, or will not be cleared by the bind that failed."""
         self._lingering.add(pod)
 
-    def cleared(self, pod: Target) -> None:
+    def on_cleared(self, pod: Target) -> None:
         """The pod is gone, shows no node, or waits for one again."""
         self._lingering.discard(pod)

@@ -8,7 +8,7 @@ again.
 A write that is refused is tried again, ever more slowly. ``PATIENCE_SECONDS`` after the first attempt the
 mark is given up, so that no pod waits for ever.
 
-Which pods are left is not known here (``unit_evictions``), and neither are plans.
+Which pods are left is in ``unit_evictions``.
 """
 
 from collections.abc import Iterator
@@ -72,12 +72,12 @@ class OpenMarks:
         waiting = (one for one in self._marks.values() if not one.is_in_flight)
         return [one for one in waiting if one.again is None or one.again <= now]
 
-    def closing(self, group: Target, now: float) -> None:
+    def on_close_sent(self, group: Target, now: float) -> None:
         """The write that closes the mark is sent."""
         known = self._marks[group]
         self._marks[group] = replace(known, since=now if known.since is None else known.since, again=None)
 
-    def refused(self, group: Target, now: float) -> None:
+    def on_refused(self, group: Target, now: float) -> None:
         known = self._marks[group]
         since, refusals = now if known.since is None else known.since, known.refusals + 1
         again = now + _PAUSES.after(refusals)

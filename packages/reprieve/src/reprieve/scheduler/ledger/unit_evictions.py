@@ -10,8 +10,6 @@ pods that were deleted then is seen to be gone. A watch may be behind for longer
 a victim, or until a delete is refused for good: such a pod ends the time in which others may join only after
 ``BEHIND_SECONDS``. Late pods do not prolong that time, so that a controller that places its replacements
 itself cannot keep the eviction going for ever.
-
-Whether a pod is stuck, or its node gone, is not known here, and neither are plans.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -94,7 +92,7 @@ class UnitEvictions:
         """The first deletes of a unit are sent, or those of a plan that shares it with another."""
         for one in pods:
             if one.pod in self._pods:
-                self.sent(one.pod)
+                self.on_sent(one.pod)
             else:
                 self._keep(one)
 
@@ -112,18 +110,18 @@ class UnitEvictions:
 
     # --- deletes ---
 
-    def sent(self, pod: Target) -> None:
+    def on_sent(self, pod: Target) -> None:
         self._keep(replace(self._pods[pod], state=DeleteState.SENT))
 
-    def marks(self, pod: Target) -> None:
+    def on_marking(self, pod: Target) -> None:
         """A refused pod is marked again before it is deleted."""
         self._keep(replace(self._pods[pod], state=DeleteState.MARKING))
 
-    def accepted(self, pod: Target) -> None:
+    def on_accepted(self, pod: Target) -> None:
         """The pod is terminating: earlier refusals do not matter any more."""
         self._keep(replace(self._pods[pod], state=DeleteState.SENT, refusals=0, error=""))
 
-    def refused(self, pod: Target, error: str, now: float) -> None:
+    def on_refused(self, pod: Target, error: str, now: float) -> None:
         """The API server rejected a call for good: it is made again, ever more slowly."""
         known = self._pods[pod]
         refusals = known.refusals + 1
@@ -138,8 +136,8 @@ class UnitEvictions:
         """Pods whose refused call is to be made again."""
         return [self._pods[pod] for pod in sorted(self._due) if self._due[pod] <= now]
 
-    def gone(self, pod: Target) -> UnitPod | None:
-        """It is gone, or has no node after all."""
+    def on_gone(self, pod: Target) -> UnitPod | None:
+        """The pod is gone, or has no node after all."""
         known = self._pods.pop(pod, None)
         self._due.pop(pod, None)
         if known is not None:

@@ -55,7 +55,7 @@ class VictimLedger:
 
     @property
     def marks(self) -> CountedTargets:
-        """The same, with what changed."""
+        """The marks that are shown, with what changed."""
         return self._shown
 
     @property
@@ -72,7 +72,7 @@ class VictimLedger:
             self.on_gone(target)
 
     def on_gone(self, target: Target) -> None:
-        """It is gone, and its mark with it; or it shows none."""
+        """The pod or group is gone, or shows no mark any more."""
         if target in self._shown:
             self._shown.remove((target,))
             self._unused.discard(target)

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from reprieve.model.conditions import NEVER, run_started_at, scheduled_at
 from reprieve.model.effects import Target
 from reprieve.model.groups import GROUP_KINDS, Group, GroupKey, Groups, GroupsByParent, key_of
-from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodGroup, PriorityClass
+from reprieve.model.objects import (
+    CompositePodGroup,
+    KubernetesObject,
+    ObjectKey,
+    Pod,
+    PodGroup,
+    PriorityClass,
+)
 from reprieve.preemption.preemption_priority import ANNOTATION
-from reprieve.scheduler.mirror.pod_rows import PodKey
 from reprieve.scheduler.targets import group_target
 
 
@@ -20,7 +26,7 @@ class GroupMirror:
         # What its class said of preemption when a group (by UID) and the class were first known together. As
         # for pods, which get it when they are created, what becomes of the class later changes nothing.
         self._policies: dict[str, str] = {}
-        self._members: dict[GroupKey, set[PodKey]] = {}
+        self._members: dict[GroupKey, set[ObjectKey]] = {}
         self._by_parent = GroupsByParent()  # kept up to date: a list of groups is a change for each of them
         # Composite groups so far inside one that has changed that PodGroups in them are in no tree with it.
         self._below_changes: set[GroupKey] = set()
@@ -52,17 +58,17 @@ class GroupMirror:
 
     # --- members ---
 
-    def members(self, group: GroupKey) -> list[PodKey]:
+    def members(self, group: GroupKey) -> list[ObjectKey]:
         return sorted(self._members.get(group, ()))
 
     def size(self, group: GroupKey) -> int:
         return len(self._members.get(group, ()))
 
-    def join(self, group: GroupKey | None, pod: PodKey) -> None:
+    def join(self, group: GroupKey | None, pod: ObjectKey) -> None:
         if group is not None:
             self._members.setdefault(group, set()).add(pod)
 
-    def leave(self, group: GroupKey | None, pod: PodKey) -> None:
+    def leave(self, group: GroupKey | None, pod: ObjectKey) -> None:
         members = self._members.get(group) if group is not None else None
         if group is not None and members is not None:
             members.discard(pod)
@@ -166,7 +172,7 @@ class GroupRuns:
         self._starts: dict[Target, float] = {}
         self._without: set[Target] = set()  # groups of which no pod was bound at the last look
 
-    def lost(self, group: Target) -> None:
+    def forget(self, group: Target) -> None:
         self._starts.pop(group, None)
         self._without.discard(group)
 

@@ -192,7 +192,7 @@ class GrowingRelation(Generic[T]):
 
     @property
     def edition(self) -> tuple[int, int]:
-        """The same for as long as every code means the same thing and no thing is new."""
+        """Equal for as long as every code means the same thing and no thing is new."""
         return self.interner.epoch, len(self.interner.things)
 
     def view(self, _: int = 0) -> Relation[T]:

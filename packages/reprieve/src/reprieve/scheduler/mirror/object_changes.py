@@ -1,7 +1,4 @@
-"""One version of an object and the next: which is the newer, and what the difference could mean to others.
-
-Functions of two objects; where they are kept is not known here.
-"""
+"""One version of an object and the next: which is the newer, and what the difference could mean to others."""
 
 from collections.abc import Iterator
 

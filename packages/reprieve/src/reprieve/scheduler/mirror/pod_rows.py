@@ -9,26 +9,24 @@ import numpy as np
 
 from reprieve.model.budgets import BudgetSelection
 from reprieve.model.columns import Ints, Mask, matrix
-from reprieve.model.objects import Pod
+from reprieve.model.objects import ObjectKey, Pod
 from reprieve.model.pods import COLUMNS, MatchingKey, MatchingTerms, Pods, keys_looked_at
 from reprieve.model.resources import ResourceAxis
 from reprieve.model.shape import CompiledPod, Shape, WeightedPodTerm
 from reprieve.scheduler.mirror.growable_columns import GrowingRelation, growing, grown, published
 
-PodKey = tuple[str, str]  # namespace, name
-
 NO_PODS_BIRTH = -1  # in a free row
 _MOST_MENTIONED = 4096  # kinds of pods that take turns; more than that start over
 
 
-def pod_key(pod: Pod) -> PodKey:
+def pod_key(pod: Pod) -> ObjectKey:
     return pod.metadata.namespace, pod.metadata.name
 
 
 class PodRows:
     def __init__(self) -> None:
         self.compiled: list[CompiledPod] = []
-        self.rows: dict[PodKey, int] = {}
+        self.rows: dict[ObjectKey, int] = {}
         self.with_volumes: set[int] = set()
         self._free: list[int] = []
         self._unwritten: dict[int, None] = {}  # rows whose columns are not up to date, the oldest first
@@ -70,7 +68,7 @@ class PodRows:
         self._axis = ResourceAxis(tuple(compress(self._axis.names, kept)))
         self._table = None
 
-    def add(self, key: PodKey, compiled: CompiledPod) -> int:
+    def add(self, key: ObjectKey, compiled: CompiledPod) -> int:
         row = self._free.pop() if self._free else len(self.compiled)
         if row == len(self.compiled):
             self.compiled.append(compiled)
@@ -90,7 +88,7 @@ class PodRows:
         """The object changed in nothing that a column shows."""
         self.compiled[row] = compiled
 
-    def drop(self, key: PodKey) -> None:
+    def drop(self, key: ObjectKey) -> None:
         row = self.rows.pop(key)
         self._unwritten.pop(row, None)
         self.born[row] = NO_PODS_BIRTH

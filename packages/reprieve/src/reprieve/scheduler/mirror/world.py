@@ -21,6 +21,7 @@ from reprieve.model.objects import (
     KubernetesObject,
     Namespace,
     Node,
+    ObjectKey,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -56,7 +57,7 @@ from reprieve.scheduler.mirror.object_changes import (
     recompiled,
     says_the_same,
 )
-from reprieve.scheduler.mirror.pod_rows import PodKey, PodRows
+from reprieve.scheduler.mirror.pod_rows import PodRows
 from reprieve.scheduler.mirror.volumes import StorageMirror
 from reprieve.scheduler.targets import pod_target
 
@@ -81,9 +82,9 @@ class World:
         self._where = np.full(0, NOWHERE, np.int64)
         self.groups = GroupMirror()
         self._assumed = assumed
-        self._missed: dict[PodKey, str] = {}  # pods on nodes that are not known, and their nodes
-        self._homeless: dict[str, set[PodKey]] = {}  # the same by node
-        self._others: dict[type, dict[PodKey, KubernetesObject]] = {}
+        self._missed: dict[ObjectKey, str] = {}  # pods on nodes that are not known, and their nodes
+        self._homeless: dict[str, set[ObjectKey]] = {}  # the same by node
+        self._others: dict[type, dict[ObjectKey, KubernetesObject]] = {}
         self._namespaces: Namespaces | None = None
         self._storage_mirror = StorageMirror()
         self._storage: Storage | None = None
@@ -136,7 +137,7 @@ class World:
         older = is_older(thing.metadata, known.metadata)
         return None if older else Target(kind.__name__, *key, known.metadata.uid)
 
-    def pod(self, key: PodKey) -> CompiledPod | None:
+    def pod(self, key: ObjectKey) -> CompiledPod | None:
         row = self._pods.rows.get(key)
         return None if row is None else self._pods.compiled[row]
 
@@ -153,13 +154,13 @@ class World:
         row = self._nodes.rows.get(name)
         return None if row is None else self._nodes.objects[row]
 
-    def node_of(self, key: PodKey) -> str:
+    def node_of(self, key: ObjectKey) -> str:
         """The node where a pod counts; empty if it counts nowhere."""
         row = self._pods.rows.get(key)
         node = NOWHERE if row is None else int(self._where[row])
         return "" if node == NOWHERE else self._nodes.objects[node].metadata.name
 
-    def is_placed(self, key: PodKey) -> bool:
+    def is_placed(self, key: ObjectKey) -> bool:
         """Whether a pod has its node, or is promised one."""
         pod = self._pods.compiled[self._pods.rows[key]].pod
         return bool(pod.spec.node_name) or pod_target(pod) in self._assumed
@@ -175,7 +176,7 @@ class World:
     def has_node(self, name: str) -> bool:
         return name in self._nodes.rows
 
-    def row(self, key: PodKey) -> int:
+    def row(self, key: ObjectKey) -> int:
         return self._pods.rows[key]
 
     def row_of(self, pod: Target) -> int | None:
@@ -191,7 +192,7 @@ class World:
         """Valid for as long as ``edition_of_nodes`` is the same; NOWHERE if there is no such node."""
         return self._nodes.rows.get(name, NOWHERE)
 
-    def has_budget(self, key: PodKey) -> bool:
+    def has_budget(self, key: ObjectKey) -> bool:
         return key in self._others.get(PodDisruptionBudget, {})
 
     def claim(self, target: Target) -> PersistentVolumeClaim | None:
@@ -203,7 +204,7 @@ class World:
 
     # --- what is promised ---
 
-    def count_anew(self, key: PodKey) -> Changes:
+    def count_anew(self, key: ObjectKey) -> Changes:
         """The ledger made or ended a promise to this pod: it counts where it is promised to be, or nowhere.
 
         When the cluster shows the pod on a node, no call is needed: what is shown overrides a promise.
@@ -236,7 +237,7 @@ class World:
             return NONE
         return self._drop_pod(key)
 
-    def _add_pod(self, key: PodKey, compiled: CompiledPod) -> Changes:
+    def _add_pod(self, key: ObjectKey, compiled: CompiledPod) -> Changes:
         self._widen(dict(compiled.shape.requests))
         row = self._pods.add(key, compiled)
         self._where = grown(self._where, len(self._pods), NOWHERE)
@@ -245,7 +246,7 @@ class World:
         self.groups.join(group_key(compiled.pod), key)
         return self._settle(key)
 
-    def _change_pod(self, key: PodKey, old: CompiledPod, new: CompiledPod) -> Changes:
+    def _change_pod(self, key: ObjectKey, old: CompiledPod, new: CompiledPod) -> Changes:
         row = self._pods.rows[key]
         before = int(self._where[row])
         if (old.shape is new.shape or old.shape == new.shape) and facts_of(old.pod) == facts_of(new.pod):
@@ -273,7 +274,7 @@ class World:
         tolerates = known is not None and toleration_of(known).seconds != 0
         return tolerates or group_key(pod) is not None
 
-    def _drop_pod(self, key: PodKey) -> Changes:
+    def _drop_pod(self, key: ObjectKey) -> Changes:
         row = self._pods.rows[key]
         compiled = self._pods.compiled[row]
         changes = _LEFT if self._where[row] != NOWHERE else NONE
@@ -297,7 +298,7 @@ class World:
         self._budgets = None
         return frozenset({Change.BUDGETS})
 
-    def _settle(self, key: PodKey) -> Changes:
+    def _settle(self, key: ObjectKey) -> Changes:
         """Puts a pod where it is shown to be, or else where it is promised to be.
 
         A promise is to one UID, so a namesake that takes the pod's place between two sights counts nowhere.
@@ -326,7 +327,7 @@ class World:
         self._where[row] = node
         self.edition += 1
 
-    def _miss(self, key: PodKey, name: str) -> None:
+    def _miss(self, key: ObjectKey, name: str) -> None:
         """Notes which node a pod will be on as soon as that is known; none, if it needs none."""
         before = self._missed.pop(key, "") if self._missed else ""
         if before:

@@ -66,7 +66,7 @@ def _promised(state: State, view: Snapshot, demand: Demand) -> Promised:
 
 
 def _priorities(parts: Parts, demands: DemandLookup, view: Snapshot, pods: Ints) -> Ints:
-    """Of the demands that waiting pods are part of: a group's counts for all of its pods."""
+    """The priorities of the demands that waiting pods are part of: a group's counts for all of its pods."""
     found: Ints = view.pods.priority[pods].copy()
     groups = view.pods.groups
     codes = groups.codes[pods]

@@ -120,7 +120,7 @@ def placement_in_reserved_room(context: DecisionContext) -> Placement | None:
 
 
 def _pod_by_pod(context: DecisionContext) -> Placement | None:
-    """Of pods that do not need each other, each takes its own room as soon as that is there."""
+    """Pods that do not need each other: each takes its own room as soon as that is there."""
     views = [context.view, with_promises(context.view, context.promised_before)]
     nodes = [NOWHERE] * len(context.demand.pods)
     for i, (pod, node) in enumerate(zip(context.demand.pods, context.demand.nominated, strict=True)):

@@ -35,13 +35,13 @@ class PreemptionBackoff:
         """They have the room of their victims now; whether they can use it will be seen."""
         self._served.update(pods)
 
-    def wasted(self, pod: Target, now: float) -> None:
-        """It could not use the room."""
+    def on_room_wasted(self, pod: Target, now: float) -> None:
+        """The pod could not use the room."""
         if pod in self._served:
             self._served.remove(pod)
             self._asking[pod] = _held(self._asking.get(pod), now, _IN_VAIN)
 
-    def refused(self, victim: Target, now: float) -> None:
+    def on_refused(self, victim: Target, now: float) -> None:
         """The API server rejected its eviction. Once may be chance."""
         self._staying[victim] = _held(self._staying.get(victim), now, _REFUSED)
 
@@ -61,12 +61,12 @@ class PreemptionBackoff:
         return min((held.until for held in self._staying.values() if held.until > now), default=None)
 
     def forget(self, pod: Target) -> None:
-        """It has its node, or is gone."""
+        """The pod has its node, or is gone."""
         self._served.discard(pod)
         self._asking.pop(pod, None)
 
-    def lost(self, victim: Target) -> None:
-        """It is gone, however that came about."""
+    def on_gone(self, victim: Target) -> None:
+        """The victim is gone, however that came about."""
         self._staying.pop(victim, None)
 
 
@@ -105,7 +105,7 @@ class ResendBackoff(Generic[T]):
         return True
 
     def end(self, call: T) -> None:
-        """It was answered, or the answer does not matter any more."""
+        """The call was answered, or the answer does not matter any more."""
         if self._times:  # mostly none is lost, and the hash of a call is not free
             self._times.pop(call, None)
 

@@ -5,8 +5,7 @@ is marked, the groups that are evicted whole are marked, all victims are evicted
 a scheduler that starts anew can read the plan from the marks. The mark on a group is the record that the
 eviction of the whole group may have begun: from then on the group is finished, whatever becomes of the plan
 (see ``ledger.unit_evictions``). It is open until the eviction is over (see ``ledger.open_marks``). Everything
-here is a function from a handover and what happened to the next handover and what is to be done; the queue is
-not known here.
+here is a function from a handover and what happened to the next handover and what is to be done.
 """
 
 import re
@@ -82,7 +81,7 @@ class Targets(tuple[Target, ...]):
 
 
 class NodesOfPods(tuple[tuple[Target, str], ...]):
-    """The same for pairs."""
+    """Pods and their nodes, as a tuple that finds a pod at once."""
 
     def node_of(self, pod: Target) -> str | None:
         return self._table.get(pod)
@@ -93,13 +92,13 @@ class NodesOfPods(tuple[tuple[Target, str], ...]):
 
 
 class GroupsOfPods(tuple[tuple[Target, Target], ...]):
-    """The same for pods and their PodGroups."""
+    """Pods and their PodGroups, found at once."""
 
     def group_of(self, pod: Target) -> Target | None:
         return self._table.get(pod)
 
     def groups_of(self, pods: Collection[Target]) -> set[Target]:
-        """Of those of the pods that have one. Asked for whenever one of many victims leaves."""
+        """The PodGroups of these pods. Asked for whenever one of many victims leaves."""
         return set(map(self._table.__getitem__, self._table.keys() & pods))
 
     @cached_property

@@ -101,7 +101,7 @@ class Plans:
 
     # --- answers ---
 
-    def answered(self, effect: Effect) -> DemandKey | None:
+    def on_answered(self, effect: Effect) -> DemandKey | None:
         """The plan that waited for this call; it does not any more."""
         key = self._match(effect)
         if key is not None:

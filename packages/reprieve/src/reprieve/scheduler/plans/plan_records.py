@@ -1,7 +1,7 @@
 """What happened to plans, as typed records: opened, stage reached, ended and why, victims used or wasted.
 
 The scheduler makes a record where the thing happens; metrics, the log, the journal and commands read records
-and infer nothing. A plan has the id of the decision that made it. What reads the records is not known here.
+and infer nothing. A plan has the id of the decision that made it.
 
 ``PlanOpened`` comes first. ``StageReached`` follows in the order of the stages: a stage that has nothing to
 wait for is reached and left in one step. ``PlanEnded`` comes once, unless the scheduler stops before.

@@ -1,7 +1,6 @@
 """When were workloads evicted, as far as an eviction limit needs to know?
 
-Counts what it is told, each eviction once, and forgets what has left the window. Which workload a pod is part
-of, and what follows from the counts, is not known here.
+Counts what it is told, each eviction once, and forgets what has left the window.
 """
 
 from bisect import bisect_left, insort

@@ -53,7 +53,7 @@ class RememberedRefusal:
         return self.text if len(requester.pods) == 1 else self.decision_for(requester, "", 0.0).text
 
     def decision_for(self, requester: Requester, decision_id: str, at: float) -> Decision:
-        """The same of other pods: each has the place among its demand's pods that the other had there."""
+        """The decision about other pods: each stands for the one that had its place among the pods."""
         pods = {pod_target(old.pod): pod_target(new.pod) for old, new in self._pairs(requester)}
         eviction = self.decision.eviction
         if eviction is not None and eviction.at_best is not None:

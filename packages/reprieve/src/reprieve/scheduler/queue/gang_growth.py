@@ -41,14 +41,14 @@ class GangGrowth:
         """The pod of ``wait_for``; None if no member of the gang waits for others now."""
         return self._silent.get(gang) if now < self._until.get(gang, now) else None
 
-    def gathered(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
+    def gather(self, gang: GroupKey, members: Sequence[DemandKey]) -> None:
         """These members are decided next, in this order."""
-        self.lost(gang)
+        self.forget_gang(gang)
         self._together.update(dict.fromkeys(members, tuple(members)))
         self._next.extend(members)
 
     def next_member(self) -> DemandKey | None:
-        """It stays the next one until it is passed."""
+        """The member that is decided next; it stays so until it is passed."""
         return self._next[0] if self._next else None
 
     def pass_member(self) -> None:
@@ -59,9 +59,9 @@ class GangGrowth:
         return tuple(one for one in self._together.get(member, ()) if one != member)
 
     def forget(self, member: DemandKey) -> None:
-        """It does not ask any more."""
+        """The member does not ask any more."""
         self._together.pop(member, None)
 
-    def lost(self, gang: GroupKey) -> None:
+    def forget_gang(self, gang: GroupKey) -> None:
         self._until.pop(gang, None)
         self._silent.pop(gang, None)

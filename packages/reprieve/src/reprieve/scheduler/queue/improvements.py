@@ -1,7 +1,7 @@
 """Demands whose first plan is being improved beside the loop: until when each waits, and what was found.
 
 Nothing is written for such a plan: no nomination, no mark, no eviction. Its room is reserved in the ledger,
-so that demands of no higher priority plan around it. What follows when the wait ends is not known here.
+so that demands of no higher priority plan around it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from reprieve.model.effects import Target
 from reprieve.model.events import Improvement, PlanImproved
 from reprieve.preemption.least_disturbance.deferral import Remembered
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.reporting.decision import Because, Preemption
+from reprieve.scheduler.reporting.decision import EvictionReason, Preemption
 
 _LONG = 1.0  # seconds
 
@@ -25,7 +25,7 @@ class Improving:
     until: float
     places: tuple[tuple[Target, str], ...]  # where room is reserved
     price: Preemption | None  # of the first plan; None if there is none
-    unproved: Because | None  # why there may be a plan with fewer victims
+    unproved: EvictionReason | None  # why there may be a plan with fewer victims
     plans: Mapping[str, Remembered]  # by domain, for the decision that follows
     found: tuple[Improvement, ...] | None = None
 

@@ -216,7 +216,7 @@ class Queue:
         return True
 
     def wait(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
-        """It does not fit. It comes back when one of these changes happens, after its backoff.
+        """The demand does not fit. It comes back when one of these changes happens, after its backoff.
 
         A decision is made in one step, so no change can have happened since it was popped.
         """
@@ -226,7 +226,7 @@ class Queue:
             self._wait(entry, waits_for, now)
 
     def park(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
-        """It fits, and another component acts. It comes back if one of these changes happens."""
+        """The demand fits, and another component acts. It comes back if one of these changes happens."""
         entry = self._entries.get(key)
         if entry is not None:
             entry.failures, entry.ready_at, entry.at_latest = 0, now, inf
@@ -294,7 +294,7 @@ class Queue:
                 self._activate(entry)
 
     def expect(self, key: DemandKey, changes: frozenset[Change], due: Due, now: float) -> None:
-        """It waits for further changes, and for a moment that no backoff makes it miss."""
+        """The demand waits for further changes, and for a moment that no backoff makes it miss."""
         entry = self._entries.get(key)
         if entry is None or entry.standing is not Standing.WAITING:
             return
@@ -316,7 +316,7 @@ class Queue:
                     self._back_off(entry)
 
     def gate(self, key: DemandKey) -> None:
-        """It cannot be decided for the time being."""
+        """The demand cannot be decided for the time being."""
         entry = self._entries.get(key)
         if entry is not None:
             self._move(entry, Standing.GATED)
@@ -352,7 +352,7 @@ class Queue:
             self._wait(entry, entry.waits_for, now)
 
     def again(self, key: DemandKey) -> None:
-        """It is decided at once, in the order of its old place in the queue."""
+        """The demand is decided at once, in the order of its old place in the queue."""
         entry = self._entries.get(key)
         if entry is not None:
             self._activate(entry)
@@ -377,7 +377,7 @@ class Queue:
         return self._first(self._timed)
 
     def next_date(self) -> float | None:
-        """The same as a time of day."""
+        """When ``pop`` may find more than it finds now, as a time of day."""
         return self._first(self._dated)
 
     def _first(self, heap: list[_Ticket]) -> float | None:

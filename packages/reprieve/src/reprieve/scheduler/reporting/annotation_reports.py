@@ -3,7 +3,7 @@
 Each is reported once, on the object that has it: a checkpoint that cannot be right, and a cost or a priority
 as a victim that does not count. The cost of a pod is reported only where it would count: in a group that is
 evicted pod by pod. Whether a class or a group exists is known only when all objects were seen; before that,
-none is missed. What the annotations mean is not known here.
+none is missed.
 """
 
 from collections.abc import Iterable

@@ -53,7 +53,7 @@ class DecisionPart(msgspec.Struct, frozen=True, rename="camel"):
     """A decision, or a part of one. Readers leave out fields that they do not know."""
 
 
-class Because(DecisionPart, frozen=True):
+class EvictionReason(DecisionPart, frozen=True):
     """A code for programs, and the sentence that is made from it for people."""
 
     code: str
@@ -78,7 +78,7 @@ class Victim(DecisionPart, frozen=True):
     priority: int  # that of what it goes with, as a victim
     unit: str  # what it goes with; a pod alone is "Pod/…"
     budgets: tuple[str, ...]  # disruption budgets that are exceeded by it and others
-    because: Because
+    because: EvictionReason
     own_priority: int | None = None  # with which it was scheduled, where that is another
     controller: str = ""  # ReplicaSet/web-1 creates it again; only a what-if finds that out
 
@@ -89,7 +89,7 @@ class Spared(DecisionPart, frozen=True):
     unit: str
     pods: int
     priority: int
-    because: Because
+    because: EvictionReason
     own_priority: int | None = None  # with which it was scheduled, where that is another
 
 
@@ -150,7 +150,7 @@ class Loser(DecisionPart, frozen=True):
     pods: int
     highest: int | None  # priority among its victims
     broken: int
-    lost_by: Because
+    lost_by: EvictionReason
     units: tuple[str, ...] = ()  # the most important that it would have evicted; the rest is only counted
     quality: PlanQuality | None = None  # None: not measured
     unit_count: int = 0  # how many it would have evicted
@@ -171,7 +171,7 @@ class Preemption(DecisionPart, frozen=True):
     losers: tuple[Loser, ...] = ()  # the best first
     plans: int = 1  # how many were compared
     exhaustive: bool = False  # there is no placement that was not compared
-    decided_by: Because | None = None  # what the runner-up lost by
+    decided_by: EvictionReason | None = None  # what the runner-up lost by
     leaving: int = 0  # pods that leave those nodes anyway
     in_flight: int = 0  # victims that are being evicted already
     victim_nodes: Mapping[str, int] = {}  # how many pods have to leave each, by name
@@ -211,7 +211,7 @@ class Miss(DecisionPart, frozen=True):
     pod: Target
     placed: int  # pods of the demand that had found a node before it
     needed: int  # how many have to
-    because: Because
+    because: EvictionReason
     node: str = ""
     resource: str = ""  # empty if it was not for a lack of room
     short: int = 0  # in the unit of the resource
@@ -233,7 +233,7 @@ class ProtectedBy(DecisionPart, frozen=True):
 class Eviction(DecisionPart, frozen=True):
     """Why nothing is evicted, and how near it would be if all units were gone that may be evicted."""
 
-    because: Because
+    because: EvictionReason
     at_best: Miss | None = None
     protected: tuple[ProtectedBy, ...] = ()  # by rule; of one rule, the first that ends comes first
 
@@ -279,7 +279,7 @@ class Decision(DecisionPart, frozen=True):
     eviction: Eviction | None = None
     retry_at: float | None = None  # when more pods may be evicted, without any change
     growth: Growth | None = None  # of a pod that has its node already
-    unproved: Because | None = None  # why it may fit all the same, or with fewer victims
+    unproved: EvictionReason | None = None  # why it may fit all the same, or with fewer victims
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -331,7 +331,7 @@ class Decided:
 
 
 def decision_id(demand: Target, kind: str, version: int, now: float) -> str:
-    """The same demand in the same world at the same moment has the same id, in every process.
+    """An id for a decision: one demand in one world at one moment has the same in every process.
 
     The whole target, for objects that were never stored have no UID; and ``kind``, for a pod may be one
     demand while it waits and another when it grows. The moment, for versions begin anew with every process:
@@ -367,14 +367,14 @@ def _first_by_name(rows: Ints, nodes: Nodes) -> tuple[str, ...]:
     return tuple(nodes.names[row] for row in rows[np.argsort(ranks)].tolist())
 
 
-def unproved_by(effort: Effort) -> Because | None:
+def unproved_by(effort: Effort) -> EvictionReason | None:
     """A search that ends early may have missed a placement."""
     if not effort.fell_short:
         return None
     if effort.unanswered:
-        return Because("NoAnswer", "not proved: no solver has answered for the cluster as it is now")
+        return EvictionReason("NoAnswer", "not proved: no solver has answered for the cluster as it is now")
     spent = counted(effort.spent, "placement")
-    return Because("EffortSpent", f"not proved: the effort of {spent} was spent")
+    return EvictionReason("EffortSpent", f"not proved: the effort of {spent} was spent")
 
 
 def measured(values: Iterable[tuple[str, float]]) -> dict[str, int | float | None]:
@@ -445,7 +445,7 @@ def priority_text(priority: int, own: int | None) -> str:
 
 
 def preempting_text(nodes: Mapping[str, int]) -> str:
-    """Of nothing, nothing is said."""
+    """How many pods are preempted where; empty if none is."""
     if len(nodes) > _NODES_NAMED:
         return f"preempting {counted(sum(nodes.values()), 'pod')} on {counted(len(nodes), 'node')}"
     where = ", ".join(f"{counted(n, 'pod')} on {node}" for node, n in nodes.items())

@@ -62,7 +62,7 @@ class RefusedReports:
         self._due[group] = now + _PAUSES.after(times)
 
     def end(self, group: GroupKey) -> None:
-        """It was written, or the group is gone."""
+        """The condition was written, or the group is gone."""
         self._times.pop(group, None)
         self._due.pop(group, None)
 

@@ -33,8 +33,8 @@ from reprieve.scheduler.reporting.decision import (
     MOST_SPARED,
     MOST_UNITS,
     MOST_VICTIMS,
-    Because,
     Eviction,
+    EvictionReason,
     Exceeded,
     Loser,
     Miss,
@@ -93,7 +93,7 @@ def preemption_of(
         losers=tuple(_loser(other, by) for other, by in zip(plans[1:], criteria, strict=False)),
         plans=len(plans),
         exhaustive=_has_one_place(plan, question),
-        decided_by=Because(criteria[0].code, criteria[0].text) if criteria else None,
+        decided_by=EvictionReason(criteria[0].code, criteria[0].text) if criteria else None,
         leaving=leaving,
         in_flight=shared,
         victim_nodes=by_node(node for _, node in victim_nodes(plan, question.view)),
@@ -140,7 +140,7 @@ def _loser(plan: Plan, criterion: Criterion) -> Loser:
     highest = max((unit.priority for unit in plan.victims), default=None)
     units = tuple(unit.name for unit in plan.victims[:MOST_UNITS])
     cost = pods_disturbed(plan.victims), highest, plan.broken
-    lost_by = Because(criterion.code, criterion.lost_text or criterion.text)
+    lost_by = EvictionReason(criterion.code, criterion.lost_text or criterion.text)
     quality = quality_of(plan.quality) if plan.quality is not None else None
     return Loser(plan.domain, *cost, lost_by, units, quality, len(plan.victims))
 
@@ -173,7 +173,7 @@ class _Victims:
             cost = view.nodes.names[node], unit.priority, unit.name, broken, because, unit.scheduling
             yield Victim(target_at(view, row), *cost)
 
-    def _because(self, unit: Unit, row: int, node: int) -> Because:
+    def _because(self, unit: Unit, row: int, node: int) -> EvictionReason:
         """Its room, or whatever else the node was refused for; pods elsewhere go with their group."""
         view, found = self._question.view, self._question.found
         short = {r: n for r, n in self._short.get(node, {}).items() if view.pods.requests[r, row]}
@@ -181,13 +181,13 @@ class _Victims:
         if short:
             lacks = ((view.axis.names[resource], by) for resource, by in short.items())
             short_of = ", ".join(f"{resource} by {amount(resource, by)}" for resource, by in lacks)
-            return Because("RoomNeeded", f"{name} is short of {short_of}")
+            return EvictionReason("RoomNeeded", f"{name} is short of {short_of}")
         if node not in self._short and unit.kind is not UnitKind.POD:
-            return Because("GoesWithItsGroup", f"{unit.name} is evicted whole or not at all")
+            return EvictionReason("GoesWithItsGroup", f"{unit.name} is evicted whole or not at all")
         reasons = found.reasons_of(node) if len(self._plan.pods) == 1 else ()
         if reasons:
-            return Because(reasons[0].code, f"{name} {reasons[0].text}")
-        return Because("InTheWay", "its labels, ports, volumes or node keep the demand out")
+            return EvictionReason(reasons[0].code, f"{name} {reasons[0].text}")
+        return EvictionReason("InTheWay", "its labels, ports, volumes or node keep the demand out")
 
 
 def _shortages(plan: Plan, question: Question) -> Iterator[tuple[int, dict[int, int]]]:
@@ -228,21 +228,23 @@ def _spared(
         yield Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
-def _why_spared(unit: Unit, plan: Plan, victims: _Victims, shares: Mapping[int, int] | None) -> Because:
+def _why_spared(
+    unit: Unit, plan: Plan, victims: _Victims, shares: Mapping[int, int] | None
+) -> EvictionReason:
     """``shares``: with how many of its pods budgets are charged; None: it runs where no room is needed."""
     if shares is None:
-        return Because("NotInTheWay", "none of its pods runs where room is needed")
+        return EvictionReason("NotInTheWay", "none of its pods runs where room is needed")
     if plan.ceiling is not None and unit.priority > plan.ceiling:
-        return Because("AboveCeiling", f"no unit above priority {plan.ceiling} has to be evicted")
+        return EvictionReason("AboveCeiling", f"no unit above priority {plan.ceiling} has to be evicted")
     for i, share in sorted(shares.items()):
         if victims.exceeds(i, share):
             name = victims.accounts.name(i)
             text = f"evicting it would exceed PodDisruptionBudget {name}, and there is room beside it"
-            return Because("SparedForBudget", text)
+            return EvictionReason("SparedForBudget", text)
     return _FITS_BESIDE
 
 
-_FITS_BESIDE = Because("FitsBeside", "there is room beside it")
+_FITS_BESIDE = EvictionReason("FitsBeside", "there is room beside it")
 
 
 # --- no plan -------------------------------------------------------------------------------------
@@ -255,24 +257,24 @@ def failure_text(target: Target, error: str, namespace: str) -> str:
     return "preemption failed: a pod of another namespace could not be evicted"
 
 
-def eviction_of(refusal: NoPlan, question: Question | None, now: float) -> Eviction:
+def eviction_refusal(refusal: NoPlan, question: Question | None, now: float) -> Eviction:
     """Why nothing is evicted."""
     match refusal.why:
         case Why.NO_HELP if question is not None:
             return _no_help(question, now)
         case Why.NOBODY_ELIGIBLE if question is not None:
-            return Eviction(Because(refusal.why, _nothing_eligible(question)))
+            return Eviction(EvictionReason(refusal.why, _nothing_eligible(question)))
         case Why.PROTECTED if question is not None and refusal.held:
             return _protected(refusal, question, now)
         case Why.BUDGETS if refusal.forbidden is not None and question is not None:
             plan = refusal.forbidden
             beyond = f"{plan.broken} beyond PodDisruptionBudgets, and respectBudgets is Always"
             text = f"{_cost(plan, question)}, {beyond}"
-            return Eviction(Because(refusal.why, text))
+            return Eviction(EvictionReason(refusal.why, text))
         case Why.TOO_SLOW if refusal.forbidden is not None and question is not None:
-            return Eviction(Because(refusal.why, _too_slow(refusal.forbidden, question, now)))
+            return Eviction(EvictionReason(refusal.why, _too_slow(refusal.forbidden, question, now)))
         case _:
-            return Eviction(Because(refusal.why, _SENTENCES[refusal.why]))
+            return Eviction(EvictionReason(refusal.why, _SENTENCES[refusal.why]))
 
 
 def _nothing_eligible(question: Question) -> str:
@@ -322,12 +324,14 @@ def _protected(refusal: NoPlan, question: Question, now: float) -> Eviction:
     told = [*told_of(verdict, np.array(refusal.held, np.int64), now)]
     text = protected_text(told, demand.priority, refusal.retry_at, now)
     protected = tuple(protected_by(told[:MOST_PROTECTED]))
-    return Eviction(Because(protected[0].code if protected else refusal.why, text), protected=protected)
+    return Eviction(
+        EvictionReason(protected[0].code if protected else refusal.why, text), protected=protected
+    )
 
 
 def _no_help(question: Question, now: float) -> Eviction:
     if not question.found.curable().any() and len(question.demand.pods) == 1:
-        return Eviction(Because(Why.NO_HELP, "no node was refused for a reason that evictions change"))
+        return Eviction(EvictionReason(Why.NO_HELP, "no node was refused for a reason that evictions change"))
     policy, demand = question.policy, question.demand
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
@@ -335,12 +339,12 @@ def _no_help(question: Question, now: float) -> Eviction:
     gone = units.pods_of(np.flatnonzero(verdict.allowed | verdict.held(now)))
     found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
     if not isinstance(found, Unplaceable):
-        return Eviction(Because(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
+        return Eviction(EvictionReason(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)
     pods = {1: "the only pod", 2: "both pods"}.get(len(gone), f"all {len(gone)} pods")
     pod = _would_not_fit(miss.pod) if len(demand.pods) > 1 else ""
     text = f"even after evicting {pods} of lower priority, {pod}{_still_short(miss)}"
-    return Eviction(Because(Why.NO_HELP, text), miss)
+    return Eviction(EvictionReason(Why.NO_HELP, text), miss)
 
 
 def _would_not_fit(pod: Target) -> str:
@@ -388,7 +392,7 @@ def miss_of(found: Unplaceable, demand: Demand, profile: Profile, shown: Snapsho
         text += f", with {amount(resource, kept)} reserved for other pods"
     if same > 1:
         text += f" ({counted(same, 'node')} are short of it)"
-    because = Because(Code.INSUFFICIENT_RESOURCE, text)
+    because = EvictionReason(Code.INSUFFICIENT_RESOURCE, text)
     return Miss(pod, found.placed, demand.needed, because, name, resource, lack, same, kept)
 
 
@@ -400,9 +404,9 @@ def _without_room(found: Unplaceable) -> Ints:
     return np.flatnonzero(refused)
 
 
-def _most_frequent(found: Unplaceable) -> Because:
+def _most_frequent(found: Unplaceable) -> EvictionReason:
     findings = findings_of(found.survey, found.view.nodes)
     if not findings:
-        return Because("NoNodes", "there are no nodes in the cluster")
+        return EvictionReason("NoNodes", "there are no nodes in the cluster")
     reason = findings[0].reason
-    return Because(reason.code, reason.said_of(findings[0].nodes))
+    return EvictionReason(reason.code, reason.said_of(findings[0].nodes))

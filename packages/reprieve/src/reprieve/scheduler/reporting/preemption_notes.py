@@ -1,8 +1,7 @@
 """What do a preemptor and its victims read of each other, in events and conditions?
 
 Names within one namespace, counts, priorities and UIDs beyond it: a reader of one namespace must not learn
-names of another. First words as kube-scheduler's, for which people and programs look. How a plan is carried
-out is not known here.
+names of another. First words as kube-scheduler's, for which people and programs look.
 """
 
 import re

@@ -19,7 +19,7 @@ from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
 from reprieve.preemption.units import Unit, UnitKind
-from reprieve.scheduler.reporting.decision import MOST_SPARED, Because, ProtectedBy, Spared
+from reprieve.scheduler.reporting.decision import MOST_SPARED, EvictionReason, ProtectedBy, Spared
 
 _VERBS = "is protected from", "are protected from"
 
@@ -82,7 +82,7 @@ def _spared(unit: Unit, verdict: Verdict, priority: int, now: float) -> Spared:
     until = float(ends.max())
     told = [*told_of(verdict, pods[ends == until], now)]
     text = protected_text(told, priority, until if until < NEVER else None, now)
-    because = Because(told[0].protection.code, text)
+    because = EvictionReason(told[0].protection.code, text)
     return Spared(unit.name, len(unit.pods), unit.priority, because, unit.scheduling)
 
 
@@ -110,16 +110,18 @@ class SparedMembers:
         pods[single] = True
         return cls(plan, question, gang_slack(question.view, pods))
 
-    def why_spared(self, unit: Unit) -> Because | None:
+    def why_spared(self, unit: Unit) -> EvictionReason | None:
         """None if it is not for its group."""
         if self.gangs is None or self._group(unit) is None:
             return None
         victims = self.plan.victims
         if self.gangs.broken([*victims, unit]) > self.gangs.broken(victims):
-            return Because("NeededByGang", "without it, its gang would have fewer pods than it needs")
+            return EvictionReason("NeededByGang", "without it, its gang would have fewer pods than it needs")
         others = (victim for victim in victims if self._group(victim) == self._group(unit))
         if any(self._costs_more(unit, other) for other in others):
-            return Because("CostsMore", "it costs its group more than the pods of the group that are evicted")
+            return EvictionReason(
+                "CostsMore", "it costs its group more than the pods of the group that are evicted"
+            )
         return None
 
     def _group(self, unit: Unit) -> object:
