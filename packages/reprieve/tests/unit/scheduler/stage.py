@@ -108,16 +108,19 @@ def promises(stage: Stage) -> int:
 
 def remains(scheduler: Scheduler) -> list[str]:
     """Where the scheduler still remembers something, beside its picture of the cluster and tombstones."""
-    apart = ("scheduler._state.world", "scheduler._state.tombstones")
-    return [path for path in _memories(scheduler, "scheduler") if not path.startswith(apart)]
+    seen = {id(scheduler._state.world), id(scheduler._state.tombstones)}
+    return [*_memories(scheduler, "scheduler", seen)]
 
 
-def _memories(thing: object, path: str) -> Iterator[str]:
+def _memories(thing: object, path: str, seen: set[int]) -> Iterator[str]:
+    """``seen``: objects that are not looked at again, for parts share some."""
     for name, value in vars(thing).items():
         if isinstance(value, dict | list | set) and value:
             yield f"{path}.{name}"
         elif type(value).__module__.startswith("reprieve.scheduler.") and hasattr(value, "__dict__"):
-            yield from _memories(value, f"{path}.{name}")
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield from _memories(value, f"{path}.{name}", seen)
 
 
 def notes(effects: Iterable[Effect]) -> list[str]:
