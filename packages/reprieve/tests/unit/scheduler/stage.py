@@ -117,10 +117,13 @@ def _memories(thing: object, path: str, seen: set[int]) -> Iterator[str]:
     for name, value in vars(thing).items():
         if isinstance(value, dict | list | set) and value:
             yield f"{path}.{name}"
-        elif type(value).__module__.startswith("reprieve.scheduler.") and hasattr(value, "__dict__"):
-            if id(value) not in seen:
-                seen.add(id(value))
-                yield from _memories(value, f"{path}.{name}", seen)
+        elif id(value) not in seen and _is_a_part(value):
+            seen.add(id(value))
+            yield from _memories(value, f"{path}.{name}", seen)
+
+
+def _is_a_part(value: object) -> bool:
+    return type(value).__module__.startswith("reprieve.scheduler.") and hasattr(value, "__dict__")
 
 
 def notes(effects: Iterable[Effect]) -> list[str]:
