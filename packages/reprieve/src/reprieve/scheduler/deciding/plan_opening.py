@@ -92,7 +92,7 @@ def open_plan(  # noqa: PLR0913, PLR0917  all that a plan is opened with
     if handover.is_settling:  # not if nothing is to be nominated, marked or evicted
         state.queue.hold(requester.key)
     state.outbox.put(*first)
-    _report_plan(state, requester, handover, decision)
+    _report_plan(state.reporter, requester, handover, decision)
 
 
 def _warn_of_orphans(tolerations: TolerationRules, outbox: Outbox, plan: Plan, view: Snapshot) -> None:
@@ -152,13 +152,15 @@ def _disturb(state: State, decision: str, victims: Sequence[Target], now: Moment
             plan_anew(state, key, EndReason.PREEMPTOR_IS_VICTIM, now)
 
 
-def _report_plan(state: State, requester: Requester, handover: Handover, decision: Decision) -> None:
+def _report_plan(
+    reporter: StatusReporter, requester: Requester, handover: Handover, decision: Decision
+) -> None:
     """One event for each pod: that of a preemptor comes with the evictions, and no other before."""
     match requester:
         case WaitingResize() if handover.victims:
-            state.reporter.forget(handover.preemptor)
+            reporter.forget(handover.preemptor)
         case WaitingResize():
-            state.reporter.report_resize_step(handover.preemptor, "MakesRoomInPlace", decision.text)
+            reporter.report_resize_step(handover.preemptor, "MakesRoomInPlace", decision.text)
         case WaitingPod() | WaitingGroup():
             silent = handover.preemptor if handover.victims else None
             nodes, others = dict(handover.places), []
@@ -167,10 +169,10 @@ def _report_plan(state: State, requester: Requester, handover: Handover, decisio
                     others.append(pod)
                     continue
                 text = decision.text_on(node)
-                report_waiting(state.reporter, requester.key, [pod], text, silent)
+                report_waiting(reporter, requester.key, [pod], text, silent)
             if isinstance(requester, WaitingGroup):
-                report_waiting_groups(state.reporter, requester, decision.text)
-            _report_waiting_others(state.reporter, requester.key, others, handover)
+                report_waiting_groups(reporter, requester, decision.text)
+            _report_waiting_others(reporter, requester.key, others, handover)
 
 
 def _report_waiting_others(

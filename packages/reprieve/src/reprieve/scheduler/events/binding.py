@@ -83,7 +83,7 @@ def give_up(state: State, pod: Target, text: str, now: Moment, *, has_room: bool
 
     ``has_room``: the pod could not be bound for another reason than a lack of room.
     """
-    assumed = settle_promise(state, pod, now)
+    assumed = settle_promise(state.ledger, state.world, state.queue, pod, now)
     if assumed is None:
         return
     if has_room:

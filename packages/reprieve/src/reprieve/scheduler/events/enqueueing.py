@@ -337,11 +337,11 @@ def on_synced(state: State, now: Moment) -> None:
         enqueue(state, key, now, changed=False)
 
 
-def settle_promise(state: State, pod: Target, now: Moment) -> Assumed | None:
+def settle_promise(ledger: Ledger, world: World, queue: Queue, pod: Target, now: Moment) -> Assumed | None:
     """Ends a promise. Volumes count as they are shown again, unless another promise shares the step."""
-    assumed = state.ledger.assumed.settle(pod)
-    if assumed is not None and not all(map(state.ledger.assumed.needs, assumed.steps)):
-        state.queue.wake_all(state.world.volume_steps_changed(), now.elapsed)
+    assumed = ledger.assumed.settle(pod)
+    if assumed is not None and not all(map(ledger.assumed.needs, assumed.steps)):
+        queue.wake_all(world.volume_steps_changed(), now.elapsed)
     return assumed
 
 
@@ -353,7 +353,7 @@ def end_waiting(state: State, pod: Target, now: Moment) -> None:
     state.reporter.forget(pod)
     state.preemption_backoff.forget(pod)
     state.demands.faults.pop(pod, None)
-    surprising = settle_promise(state, pod, now) is None
+    surprising = settle_promise(state.ledger, state.world, state.queue, pod, now) is None
     key = state.ledger.parts.get(pod)
     if key is None:
         return
