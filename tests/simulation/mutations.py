@@ -311,7 +311,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a group is left in part: a relist shows what is gone before what is there",
-        "reprieve_minicluster/store/informer.py",
+        "reprieve_minicluster/store/__init__.py",
         "        changes = [*self._new(listing), *self._replaced(listing), *self._vanished(listing)]\n",
         "        changes = [*self._vanished(listing), *self._replaced(listing), *self._new(listing)]\n",
         seeds(2538, 2707),
