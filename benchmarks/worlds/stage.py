@@ -9,7 +9,7 @@ import asyncio
 import multiprocessing
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
@@ -168,7 +168,7 @@ class _Scene:
     # --- what happens ----------------------------------------------------------------------------
 
     async def live(self) -> None:
-        with self._store.watch(("pods",), self._store.version) as watch:
+        with closing(self._store.watch(("pods",), self._store.version)) as watch:
             while True:
                 await watch.wait()
                 for change in watch.poll():

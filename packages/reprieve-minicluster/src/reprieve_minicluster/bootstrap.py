@@ -28,7 +28,7 @@ from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME, KINDS, RoleAccess, peek, section
 from reprieve_minicluster.kinds.conversion import to_storage_version
 from reprieve_minicluster.store import Store
-from reprieve_minicluster.store.metadata import key_of
+from reprieve_minicluster.store.metadata import key_of_body
 
 AGGREGATE = f"{GROUP}/aggregate-to-"
 _READ = "get list watch"
@@ -374,7 +374,7 @@ def _lines(text: str) -> Iterator[object]:
 def _addressed(body: Json) -> tuple[str, Json]:
     kind = BY_NAME[body["kind"]]
     try:
-        key_of(kind, body)
+        key_of_body(kind, body)
     except ApiError as error:
         raise SnapshotError(error.message) from error
     return kind.resource, to_storage_version(kind, str(body.get("apiVersion")), body)

@@ -4,6 +4,7 @@ The port reads and writes the store directly.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import get_args
 
@@ -16,7 +17,7 @@ from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Problem, Ref
 from reprieve.supervision.supervisor import HealthCheck, Supervisor, log_mishap
-from reprieve_minicluster.control.control_loop import ControlLoop, run
+from reprieve_minicluster.control.control_loop import ControlLoop, run_forever
 from reprieve_minicluster.control.object_guard import report_unreadable
 from reprieve_minicluster.controllers import ControllerManager, delays_at
 from reprieve_minicluster.controllers.crd_controller import CrdController
@@ -42,7 +43,7 @@ from reprieve_minicluster.store import (
     parsed,
     without_status,
 )
-from reprieve_minicluster.store.metadata import key_of, metadata_of
+from reprieve_minicluster.store.metadata import key_of_body, metadata_of
 from reprieve_minicluster.store.scheduler_calls import call, key_of_target
 
 _READ = {kind.__name__ for kind in get_args(KubernetesObject)}
@@ -68,7 +69,7 @@ class MiniCluster:
     # --- the port --------------------------------------------------------------------------------
 
     async def watch(self) -> AsyncIterator[ClusterEvent]:
-        with Informer(self.store, WATCHED) as informer:
+        with closing(Informer(self.store, WATCHED)) as informer:
             for change in informer.poll():
                 yield sight_of(change)
             yield Synced()
@@ -115,19 +116,19 @@ class MiniCluster:
         if ControllerName.RESOURCE_QUOTA in selected:
             loops["quota controller"] = lambda: ResourceQuotaController(store)
         for name, enter in loops.items():
-            self.supervisor.start(name, partial(run, enter, clock))
+            self.supervisor.start(name, partial(run_forever, enter, clock))
 
     async def stop(self) -> None:
         """Stop them, and whatever else the supervisor runs."""
         await self.supervisor.stop()
 
     def alive(self) -> Iterator[HealthCheck]:
-        """It can answer, and every task can go on."""
+        """Checks that the cluster can answer, and that every task can go on."""
         yield "ping", ""
         yield from self.supervisor.checks()
 
     def ready(self) -> Iterator[HealthCheck]:
-        """Besides, it can store what clients write."""
+        """Checks that it can also store what clients write."""
         yield from self.alive()
         yield "storage", self.store.check_writable()
 
@@ -139,7 +140,7 @@ class MiniCluster:
         kind = _kind(str(body.get("kind")))
         body = to_storage_version(kind, str(body.get("apiVersion")), body)
         named = bool(metadata_of(body).get("name"))
-        if named and self.store.find(key_of(kind, body)) is not None:
+        if named and self.store.find(key_of_body(kind, body)) is not None:
             stored = self.store.update(kind.resource, body)
         else:
             stored = self.store.create(kind.resource, without_status(kind, body))

@@ -8,7 +8,7 @@ import asyncio
 import math
 import selectors
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,17 +20,17 @@ class StuckError(RuntimeError):
     """All tasks wait, and nothing will ever happen."""
 
 
-class _JumpingSelector(selectors.BaseSelector):
+class _JumpingSelector(selectors.DefaultSelector):
     """If nothing can be read now, it lets the time pass that the loop would have waited: at once, or, for
     a spectator, so many times faster than the real clock."""
 
     def __init__(self, speed: float | None) -> None:
-        self._real = selectors.DefaultSelector()
+        super().__init__()
         self._speed = speed
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = self._real.select(0)
+        ready = super().select(0)
         if ready or timeout == 0:
             return ready
         if timeout is None:
@@ -39,21 +39,6 @@ class _JumpingSelector(selectors.BaseSelector):
             time.sleep(timeout / self._speed)
         self.now += timeout
         return []
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

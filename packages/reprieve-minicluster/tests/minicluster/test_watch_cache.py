@@ -1,6 +1,7 @@
 """Watching from any version in the log, in order, for any number of watchers."""
 
 import asyncio
+from contextlib import closing
 
 import pytest
 from tests.minicluster.scene import HandClock, pod, pod_key
@@ -95,7 +96,7 @@ def test_an_idle_watch_does_not_grow_too_old() -> None:
 
 def test_a_closed_watch_is_forgotten() -> None:
     store = Store(HandClock())
-    with store.watch(("pods",), 0) as watch:
+    with closing(store.watch(("pods",), 0)) as watch:
         pass
     store.create("pods", pod("a"))
     assert watch.position == 0

@@ -238,7 +238,7 @@ def play(content: bytes, scheduler: Machine, scheduler_name: str, seed: int) -> 
 
 
 def _busy_seconds(jobs: Sequence[Job], nodes: Sequence[Node]) -> float:
-    """For how long the work of all jobs would fill the cluster, by the resource that is filled longest."""
+    """How long the work of all jobs would fill the cluster, by the resource that is filled longest."""
     asked = defaultdict[str, float](float)
     for job in jobs:
         asked[PODS] += 1000 * job.pods * job.duration

@@ -43,7 +43,7 @@ def option_names() -> tuple[str, ...]:
 
 
 def generated(options: GeneratorOptions, seed: int) -> list[Job]:
-    """In the order of arrival."""
+    """Make up jobs, in the order of arrival."""
     chance = Random(f"reprieve trace {seed}")
     work = options.load * options.nodes * 8 * options.days * _DAY  # in GPU seconds
     shares = {
@@ -129,7 +129,7 @@ def compressed(jobs: Sequence[Job], factor: float) -> list[Job]:
 
 
 def resampled(jobs: Sequence[Job], seed: int) -> list[Job]:
-    """As many blocks as there are, each drawn from all of them."""
+    """Draw as many blocks as there are, each from all of them."""
     if not jobs:
         return []
     chance = Random(f"reprieve blocks {seed}")
@@ -149,7 +149,7 @@ def resampled(jobs: Sequence[Job], seed: int) -> list[Job]:
 
 
 def with_drawn_priorities(jobs: Sequence[Job], priorities: Sequence[int], seed: int) -> list[Job]:
-    """For a trace that has none: one for each job, by its name, so that all policies see the same."""
+    """Draw a priority for each job, by its name, so that all policies see the same."""
     if not priorities:
         return list(jobs)
     return [replace(job, priority=Random(f"{seed} {job.name}").choice(priorities)) for job in jobs]

@@ -179,7 +179,7 @@ def study_report(head: StudyHead, results: Mapping[str, Sequence[Measured]]) -> 
 
 
 def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) -> str:
-    """In one sentence what the first policy and another differ in."""
+    """Say in one sentence what the first policy and another differ in."""
     if found.never:
         return f"{first} and {found.policy} never disagreed here: every decision is the same."
     differences = {one.metric: one.differences[found.policy] for one in table}
@@ -263,7 +263,7 @@ class Meaning:
 
 
 def meanings(head: StudyHead) -> list[Meaning]:
-    """Of every metric, between the warm-up and the last arrival."""
+    """What every metric means; all count from the warm-up to the last arrival."""
     hours = f"hours of {head.resource}"
     return [
         Meaning("preemptions an hour", "decisions that evict", "fewer"),
@@ -286,7 +286,7 @@ def meanings(head: StudyHead) -> list[Meaning]:
 
 
 def scope(report: StudyReport) -> str:
-    """In a sentence or two what was played, and what is compared with what."""
+    """Say in a sentence or two what was played, and what is compared with what."""
     head = report.head
     counted = next((arm[0].hours for arm in report.results.values() if arm), 0.0)
     seeds = "1 seed" if len(head.seeds) == 1 else f"{len(head.seeds)} seeds"
@@ -319,7 +319,7 @@ def _waits(known: Sequence[Waiting]) -> Iterator[str]:
 
 
 def _duration(seconds: float) -> str:
-    """In the unit in which it has two or three digits."""
+    """A duration in the unit in which it has two or three digits."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -353,7 +353,7 @@ def left_out_lines(head: StudyHead) -> list[str]:
 
 
 def unfinished_lines(report: StudyReport) -> list[str]:
-    """For each policy, what had not ended when the simulation was cut off."""
+    """A line for each policy: what had not ended when the simulation was cut off."""
     lines = []
     for policy, arm in report.results.items():
         count = sum(one.unfinished for one in arm)

@@ -86,7 +86,7 @@ class Workers(Protocol):
     """Where cells are played."""
 
     def results(self, content: bytes, cells: Sequence[Cell]) -> Iterator[tuple[Cell, bytes]]:
-        """As they are done, in any order."""
+        """Cells as they are done, in any order."""
 
 
 def studied(
@@ -96,7 +96,7 @@ def studied(
     cells: "KeptCells",
     workers: Workers,
 ) -> dict[str, list[Measured]]:
-    """By policy, in the order of the seeds."""
+    """Results by policy, in the order of the seeds."""
     cells.prepare()
     wanted = [(policy, seed) for seed in seeds for policy in policies]
     keys = {(policy.name, seed): cells.key(content, policy, seed) for policy, seed in wanted}
@@ -150,7 +150,7 @@ class KeptCells:
             raise self._not_written(error) from error
 
     def _beside(self, name: str) -> Path:
-        """Of this process: another one may play the same study."""
+        """A path of this process alone: another one may play the same study."""
         return self._directory / f"{name}.{os.getpid()}.part"
 
     def _not_written(self, error: OSError) -> StudyError:

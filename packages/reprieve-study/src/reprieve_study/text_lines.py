@@ -1,4 +1,4 @@
-"""Which lines, and which cells, does the text of a trace have? What they mean is not known here.
+"""Which lines, and which cells, does the text of a trace have?
 
 No format that is read has line breaks within a cell, so that a quote without its end spoils one line only.
 """
@@ -36,7 +36,7 @@ def unpacked(name: str, content: bytes) -> bytes:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Those that are not empty, counted from 1."""
+    """Lines that are not empty, counted from 1."""
     for number, line in enumerate(_BREAK.split(text), start=1):
         if line.strip():
             yield number, line

@@ -48,7 +48,7 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """The same jobs have the same digest, whatever file they come from."""
+        """A digest of the jobs, whatever file they come from."""
         return blake2b(msgspec.json.encode(self.jobs), digest_size=16).hexdigest()
 
 
@@ -100,7 +100,7 @@ def read_trace(name: str, text: str, mapping: PriorityMapping | None = None) -> 
 
 
 def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
-    """By arrival; the first arrives at 0."""
+    """Jobs by arrival; the first arrives at 0."""
     found = sorted(jobs, key=lambda job: (job.arrival, job.name))
     first = found[0].arrival if found else 0.0
     return tuple(replace(job, arrival=job.arrival - first) for job in found) if first else tuple(found)
@@ -178,7 +178,7 @@ def _with_priority(job: Job, row: Fields, mapping: PriorityMapping | None) -> Jo
 
 
 def _text(value: object) -> str:
-    """As the file has it."""
+    """A value as the file has it."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -187,7 +187,7 @@ def _known_columns() -> str:
 
 
 def _seconds(name: str, value: object) -> float:
-    """At least 0."""
+    """A number of seconds, at least 0."""
     found = _number(value)
     if found is not None and found > FARTHEST:
         raise _WrongFieldError(name, f"a number of seconds from 0 to {FARTHEST:.0f}", value)
@@ -265,7 +265,7 @@ _COLUMNS: Mapping[str, Callable[[str, object], object]] = {
 
 
 def written(jobs: Sequence[Job]) -> bytes:
-    """As JSON lines; ``read_trace`` reads the same jobs."""
+    """Jobs as JSON lines, which ``read_trace`` reads again."""
     return b"".join(msgspec.json.encode(_row(job)) + b"\n" for job in jobs)
 
 

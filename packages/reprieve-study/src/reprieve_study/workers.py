@@ -1,7 +1,7 @@
 """Where are the cells of a study played? In processes of this machine, or on a Dask cluster.
 
 A worker that dies is replaced, and its cells are played again; only cells that end workers again and again
-end the study. What a cell is and where results go is not known here.
+end the study.
 """
 
 import socket
@@ -123,7 +123,7 @@ class DaskCluster:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[DaskCluster]:
-    """For as long as the context is open. Raises StudyError: Dask is not installed, no scheduler answers, no
+    """Connect while the context is open. Raises StudyError: Dask is not installed, no scheduler answers, no
     worker is there, or versions differ."""
     client = _client(address)
     try:

@@ -161,7 +161,7 @@ async def cluster_up(  # noqa: PLR0913  keywords
         cluster = there.cluster
 
         async def schedule() -> None:
-            """With a new scheduler after each failure; in the journal, each is a run of its own."""
+            """Schedule, with a new scheduler after each failure; in the journal, each is a run of its own."""
             with journal_in(kept, configured, gates, complain) as journal:
                 settings = settings_of(configured, gates)
                 others: tuple[SchedulerObserver, ...] = (DecisionLog(), recent)

@@ -48,7 +48,7 @@ _READ = tuple(dict.fromkeys([*(kind for _, kind in READERS), "Workload", *SUPPOR
 def page_of_up(
     up: Up, feed: PictureFeed, configured: Configuration, wanted: LocalCluster
 ) -> AbstractAsyncContextManager[str]:
-    """For as long as the context is open; yields the address. To be called in the scheduler's event loop."""
+    """Serve the page while the context is open; yields its address. Call it in the scheduler's event loop."""
     between, past = BetweenSteps(), _past(wanted.data_dir)
     feed.adopted(_decoded(up.recent.copied()))  # those of earlier runs, too
 

@@ -1,6 +1,6 @@
 """Users and their bearer tokens: JSON Web Tokens that this cluster has signed.
 
-As in Kubernetes there is no list of users: a token names its user. What a user may do is not known here.
+As in Kubernetes there is no list of users: a token names its user.
 """
 
 import base64

@@ -1,7 +1,4 @@
-"""Policy rules: do rules allow a request, and do they cover another rule?
-
-Functions of frozen records. Where rules come from, and which of them a user has, is not known here.
-"""
+"""Policy rules: do rules allow a request, and do they cover another rule?"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

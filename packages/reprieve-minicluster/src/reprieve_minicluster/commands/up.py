@@ -1,7 +1,4 @@
-"""`reprieve up`: a local cluster, for as long as the command runs.
-
-How the cluster works and is served is not known here.
-"""
+"""`reprieve up`: a local cluster, for as long as the command runs."""
 
 import asyncio
 import errno

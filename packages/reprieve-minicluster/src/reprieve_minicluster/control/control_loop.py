@@ -6,7 +6,7 @@ A step that raises anything but a StorageError ends the loop: the supervisor sta
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class ControlLoop(Protocol):
         """Returns when it must be called again even if nothing changes; None for never."""
 
 
-async def run(start: Callable[[], ControlLoop], clock: Clock) -> None:
+async def run_forever(start: Callable[[], ControlLoop], clock: Clock) -> None:
     """After a write that failed, start a new one: the memory of the old one may differ from the store."""
     while True:
         try:
@@ -42,7 +42,7 @@ def earliest(*moments: float | None) -> float | None:
 
 
 async def _run(loop: ControlLoop, clock: Clock) -> None:
-    with loop.informer:
+    with closing(loop.informer):
         while True:
             at = loop.step()
             await loop.informer.wait(None if at is None else max(0.0, at - clock()))

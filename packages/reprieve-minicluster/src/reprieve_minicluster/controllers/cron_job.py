@@ -119,7 +119,7 @@ def _started(owner: CronJobFacts, jobs: Sequence[JobFacts], due: float | None) -
     if due is None or (owner.spec.concurrency_policy == "Forbid" and active):
         return
     if owner.spec.concurrency_policy == "Replace":
-        yield from _removed(active)
+        yield from map(Delete.of, active)
     yield Create(JobFacts.resource, _job(owner, due))
 
 
@@ -147,12 +147,7 @@ def _history_cleanup(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> Iterator[
     }
     for outcome, limit in limits.items():
         ended = [job for job in jobs if _outcome(job) == outcome]
-        yield from _removed(ended[: max(0, len(ended) - limit)])
-
-
-def _removed(jobs: Sequence[JobFacts]) -> Iterator[Write]:
-    for job in jobs:
-        yield Delete.of(job)
+        yield from map(Delete.of, ended[: max(0, len(ended) - limit)])
 
 
 def _status(owner: CronJobFacts, jobs: Sequence[JobFacts]) -> Json:

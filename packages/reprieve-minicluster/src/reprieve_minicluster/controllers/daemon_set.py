@@ -194,21 +194,16 @@ def _daemon_node(
 def _one_per_node(cache: ControllerCache, state: DaemonSetState) -> Iterator[Write]:
     for node in state.nodes:
         if not node.may_stay:
-            yield from _removed(pod for pod in node.pods if not pod.is_leaving)
+            yield from (Delete.of(pod) for pod in node.pods if not pod.is_leaving)
             continue
-        yield from _removed(pod for pod in node.pods if _is_expired_failure(pod, state.now))
-        yield from _removed(_surplus(state, node))
+        yield from (Delete.of(pod) for pod in node.pods if _is_expired_failure(pod, state.now))
+        yield from map(Delete.of, _surplus(state, node))
         blocked = bool(node.staying) if state.surge else bool(node.pods)
         if node.may_create and not blocked:
             yield Create(PodFacts.resource, _pod(state, node))
     known = {node.name for node in state.nodes}
     lost = [pod for pod in cache.of(PodFacts).owned_by(state.owner.metadata.uid) if node_of(pod) not in known]
-    yield from _removed(pod for pod in lost if not pod.spec.node_name and not pod.is_leaving)
-
-
-def _removed(pods: Iterator[PodFacts]) -> Iterator[Write]:
-    for pod in pods:
-        yield Delete.of(pod)
+    yield from (Delete.of(pod) for pod in lost if not pod.spec.node_name and not pod.is_leaving)
 
 
 def _is_expired_failure(pod: PodFacts, now: float) -> bool:
@@ -260,7 +255,7 @@ def _replaced(state: DaemonSetState) -> Iterator[Write]:
         unavailable_pods += [pod for pod in old if not state.is_available(pod)]
         available_pods += [pod for pod in old if state.is_available(pod)]
         missing += not any(state.is_available(pod) for pod in (*new, *old))
-    yield from _removed(iter((*unavailable_pods, *available_pods[: max(0, most - missing)])))
+    yield from map(Delete.of, (*unavailable_pods, *available_pods[: max(0, most - missing)]))
 
 
 def _added(state: DaemonSetState) -> Iterator[Write]:

@@ -154,7 +154,7 @@ class Rollout:
 
     @property
     def revision(self) -> str:
-        """Of the new ReplicaSet: one more than any before it, also after a rollback."""
+        """The revision of the new ReplicaSet: one more than any before it, also after a rollback."""
         return str(1 + max((_revision(g.replica_set) for g in self.old), default=0))
 
     @property
@@ -286,16 +286,11 @@ def _limits(owner: DeploymentFacts) -> tuple[int, int]:
 def _history_cleanup(rollout: Rollout) -> Iterator[Write]:
     empty = [g for g in rollout.old if g.asked == 0 and g.present == 0]
     for state in empty[: max(0, len(empty) - rollout.owner.spec.revision_history_limit)]:
-        meta = state.replica_set.metadata
-        yield Delete(key_of(state.replica_set), meta.uid)
+        yield Delete.of(state.replica_set)
 
 
 def _scale(state: ReplicaSetState, replicas: int) -> Write:
-    def change(body: Json) -> None:
-        section(body, "spec")["replicas"] = replicas
-
-    thing = state.replica_set
-    return Update.of(thing, change)
+    return Update.of(state.replica_set, lambda body: section(body, "spec").update(replicas=replicas))
 
 
 def _new_replica_set(rollout: Rollout, replicas: int) -> Json:

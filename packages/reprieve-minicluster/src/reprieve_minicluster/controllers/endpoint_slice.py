@@ -3,7 +3,7 @@
 One slice for each Service, however many pods it has. Nothing is routed: clients read where it would go.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from reprieve.model.json import Json
 from reprieve_minicluster.controllers.api_writes import Create, Update, Write
@@ -42,7 +42,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
     if found is None:
         yield Create(EndpointSliceFacts.resource, _slice(service, endpoints, ports))
     elif (found.endpoints, found.ports or []) != (endpoints, ports):
-        yield Update.of(found, _with(endpoints, ports))
+        yield Update.of(found, lambda body: body.update(endpoints=endpoints, ports=ports))
 
 
 def _selects(service: ServiceFacts, pod: PodFacts) -> bool:
@@ -96,10 +96,3 @@ def _slice(service: ServiceFacts, endpoints: list[Json], ports: list[Json]) -> J
         "endpoints": endpoints,
         "ports": ports,
     }
-
-
-def _with(endpoints: list[Json], ports: list[Json]) -> Callable[[Json], None]:
-    def change(body: Json) -> None:
-        body["endpoints"], body["ports"] = endpoints, ports
-
-    return change

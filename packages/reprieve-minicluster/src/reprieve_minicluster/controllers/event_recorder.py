@@ -159,7 +159,7 @@ def _created(observed: _Observed, what: str) -> Iterator[RecordedEvent]:
 
 
 def _invalid_durations(stored: Stored, before: ObjectMeta, after: ObjectMeta) -> Iterator[RecordedEvent]:
-    """Once for each value: kubelets ignore an invalid one."""
+    """An event for each invalid value, once: kubelets ignore it."""
     for annotation, reason in _DURATIONS.items():
         declared = after.annotations.get(annotation)
         if declared is None or declared == before.annotations.get(annotation):

@@ -18,7 +18,7 @@ from reprieve.model.json import Json
 from reprieve.model.objects import Record
 from reprieve_minicluster.control.control_loop import GuardedLoop
 from reprieve_minicluster.control.object_guard import ObjectWork
-from reprieve_minicluster.controllers.job import TRACKED, untrack
+from reprieve_minicluster.controllers.job import TRACKED
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import ResourceKind
 from reprieve_minicluster.store import EventType, Informer, Key, Part, Store, WatchEvent
@@ -105,7 +105,7 @@ class GarbageCollector(GuardedLoop):
             self._guard.run(ObjectWork("collect", key), partial(self._collect, key))
 
     def _next_at(self) -> float | None:
-        """Only changes and retries give it work, and a step that has not made all of its writes."""
+        """At once after a step that has not made all of its writes; else changes and retries give work."""
         return _AT_ONCE if self._left <= 0 or self._doubtful else None
 
     def _restart(self) -> None:
@@ -204,7 +204,7 @@ class GarbageCollector(GuardedLoop):
             return
         left = self._store.delete(key, meta.uid) if meta.deletion_timestamp is None else key
         if left is not None and TRACKED in (meta.finalizers or ()):
-            self._store.patch(key, _untracked, Part.MAIN, meta.uid)
+            self._store.patch(key, lambda body: without_finalizer(body, TRACKED), Part.MAIN, meta.uid)
 
     def _now(self, key: Key) -> _Facts:
         """Its current state: this step may have changed it since the informer reported it."""
@@ -241,12 +241,7 @@ def _without_owners(body: Json, uids: Collection[str]) -> Json:
 
 def _orphaned(body: Json, uids: Collection[str]) -> Json:
     """Orphan a dependent; a pod also loses the finalizer with which its Job tracks it."""
-    return _untracked(_without_owners(body, uids))
-
-
-def _untracked(body: Json) -> Json:
-    untrack(body)
-    return body
+    return without_finalizer(_without_owners(body, uids), TRACKED)
 
 
 def _unblocked(body: Json) -> Json:

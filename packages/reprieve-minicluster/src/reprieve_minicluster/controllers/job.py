@@ -24,6 +24,7 @@ from reprieve_minicluster.controllers.objects import JobFacts, PodFacts, Thing, 
 from reprieve_minicluster.controllers.owners import BURST, adoptions, matches, next_batch, owners_of
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.store.conditions import StatusCondition
+from reprieve_minicluster.store.metadata import without_finalizer
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
@@ -145,7 +146,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     pods = sorted(cache.of(PodFacts).owned_by(job.metadata.uid), key=lambda pod: pod.metadata.name)
     if _has_ended(job):
         yield from _release(pod for pod in pods if not pod.is_active)
-        yield from _remove(pod for pod in pods if pod.is_active)
+        yield from (Delete.of(pod) for pod in pods if pod.is_active)
         yield from _ttl_cleanup(job, key, now, speed)
         return
     moves = _adoptions(cache, job, pods)
@@ -342,7 +343,7 @@ def _difference(job: JobFacts, count: JobCounts) -> Iterable[Write]:
     if missing > 0:
         return [Create(PodFacts.resource, _pod(job))] * batch
     surplus = max(0, len(count.active) - wanted)
-    return list(_remove(count.active[len(count.active) - surplus :]))
+    return [Delete.of(pod) for pod in count.active[len(count.active) - surplus :]]
 
 
 def _free(job: JobFacts, count: JobCounts) -> Iterator[int]:
@@ -356,20 +357,10 @@ def _pod(job: JobFacts, index: int | None = None) -> Json:
     return body if index is None else with_index(body, job.metadata.name, index)
 
 
-def _remove(pods: Iterable[PodFacts]) -> Iterator[Write]:
-    for pod in pods:
-        yield Delete.of(pod)
-
-
 def _release(pods: Iterable[PodFacts]) -> Iterator[Write]:
     for pod in pods:
         if _is_tracked(pod):
-            yield Update.of(pod, untrack)
-
-
-def untrack(body: Json) -> None:
-    meta = body["metadata"]
-    meta["finalizers"] = [name for name in meta.get("finalizers") or () if name != TRACKED]
+            yield Update.of(pod, lambda body: without_finalizer(body, TRACKED))
 
 
 def _status(job: JobFacts, count: JobCounts, outcome: tuple[StatusCondition, ...], now: float) -> Json:

@@ -102,9 +102,8 @@ def _evictions(cache: ControllerCache, node: NodeFacts, now: float) -> Iterator[
     for pod in sorted(pods, key=lambda pod: (pod.metadata.namespace, pod.metadata.name)):
         leaves_at = min(_tolerated_until(pod, taint) for taint in taints)
         if leaves_at <= now:
-            pod_key = key_of(pod)
-            yield UpdateStatus(pod_key, pod.metadata.uid, conditions=(_EVICTED,))
-            yield Delete(pod_key, pod.metadata.uid)
+            yield UpdateStatus(key_of(pod), pod.metadata.uid, conditions=(_EVICTED,))
+            yield Delete.of(pod)
     moments = [min(_tolerated_until(pod, taint) for taint in taints) for pod in pods]
     waiting = [moment for moment in moments if now < moment < inf]
     if waiting:

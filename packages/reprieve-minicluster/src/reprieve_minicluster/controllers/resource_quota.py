@@ -63,7 +63,7 @@ class ResourceQuotaController(GuardedLoop):
         self._known[stored.key] = known
 
     def _usage(self, namespace: str) -> list[tuple[str, Json, Amounts]]:
-        """Of the objects that still exist. One that cannot be counted counts as nothing."""
+        """The usage of each object that still exists. One that cannot be counted counts as nothing."""
         there = {stored.key for stored in self._store.list(_COUNTED, namespace).items}
         self._known = {k: v for k, v in self._known.items() if k.namespace != namespace or k in there}
         return [(k.resource, facts, amounts) for k, (_, facts, amounts) in self._known.items() if k in there]

@@ -204,7 +204,7 @@ def _pod(state: StatefulSetState, number: int) -> Json:
 
 
 def _scale_down(state: StatefulSetState) -> Iterator[Write]:
-    """In order, one at a time from the highest; an unhealthy pod waits for unhealthy ones below it."""
+    """Delete pods in order, one at a time from the highest; an unhealthy one waits for those below it."""
     unhealthy = [n for n in reversed(state.surplus) if not state.is_healthy(n)]
     for number in state.surplus:
         pod = state.pods[number]
@@ -231,9 +231,7 @@ def _roll_out(state: StatefulSetState) -> Iterator[Write]:
         chosen = [*unhealthy, *healthy[: max(0, spare)]]
     else:
         chosen = old[: max(0, spare)]
-    for number in chosen:
-        pod = state.pods[number]
-        yield Delete.of(pod)
+    yield from (Delete.of(state.pods[number]) for number in chosen)
 
 
 # --- status --------------------------------------------------------------------------------------

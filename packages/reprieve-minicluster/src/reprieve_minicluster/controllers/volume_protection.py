@@ -7,7 +7,6 @@ of ephemeral volumes, which are deleted with their pods.
 from collections.abc import Iterator
 
 from reprieve.cluster.admission.admission_plugins import CLAIM_PROTECTION, VOLUME_PROTECTION
-from reprieve.model.json import Json
 from reprieve_minicluster.controllers.api_writes import Create, Update, Write
 from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
 from reprieve_minicluster.controllers.objects import (
@@ -20,6 +19,7 @@ from reprieve_minicluster.controllers.objects import (
 )
 from reprieve_minicluster.kinds import peek
 from reprieve_minicluster.store import Key
+from reprieve_minicluster.store.metadata import without_finalizer
 
 
 def affected(cache: ControllerCache, thing: Thing) -> Iterator[Key]:
@@ -71,14 +71,8 @@ def _is_used(cache: ControllerCache, claim: ClaimFacts) -> bool:
 
 def _released(key: Key, thing: ClaimFacts | VolumeFacts, finalizer: str) -> Iterator[Write]:
     meta = thing.metadata
-    if meta.deletion_timestamp is None or finalizer not in meta.finalizers:
-        return
-
-    def change(body: Json) -> None:
-        left = [name for name in body["metadata"].get("finalizers") or () if name != finalizer]
-        body["metadata"]["finalizers"] = left
-
-    yield Update(key, meta.uid, change)
+    if meta.deletion_timestamp is not None and finalizer in meta.finalizers:
+        yield Update(key, meta.uid, lambda body: without_finalizer(body, finalizer))
 
 
 def _ephemeral_claims(cache: ControllerCache, pod: PodFacts) -> Iterator[Write]:

@@ -76,7 +76,4 @@ def _gang(spec: Json) -> Json:
 
 
 def _resize(group: PodGroupFacts, gang: Json) -> Write:
-    def change(body: Json) -> None:
-        section(section(body, "spec"), "schedulingPolicy")["gang"] = gang
-
-    return Update.of(group, change)
+    return Update.of(group, lambda body: section(section(body, "spec"), "schedulingPolicy").update(gang=gang))

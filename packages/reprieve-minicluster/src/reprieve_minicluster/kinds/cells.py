@@ -107,7 +107,7 @@ def age(stamp: object, now: float, missing: str = UNKNOWN) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As kubectl: two units at most, and one for longer durations."""
+    """Written as kubectl does: two units at most, and one for longer durations."""
     whole = max(0, int(seconds))
     minutes, hours, days, years = whole // 60, whole // 3600, whole // 86400, whole // 31_536_000
     if whole < 120:

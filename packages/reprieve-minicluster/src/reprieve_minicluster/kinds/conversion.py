@@ -5,13 +5,10 @@ that a version does not have are not shown in it, and survive a write in it.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from reprieve.cluster.api.groups import GroupApi
 from reprieve.model.json import Json
-from reprieve_minicluster.kinds import ResourceKind, peek
-
-OLDER = str(GroupApi.V1ALPHA2)
-EVENTS = "events.k8s.io/v1"
+from reprieve_minicluster.kinds.kind import Conversion, ResourceKind, peek
 
 # Core events: the name in events.k8s.io.
 _EVENT_NAMES = {
@@ -28,42 +25,44 @@ _NOT_IN_OLDER = ("preemptionPolicy", "parentCompositePodGroupName", "compositePo
 _SCHEDULED, _OLDER_SCHEDULED = "PodGroupInitiallyScheduled", "PodGroupScheduled"
 
 
-def to_version(api_version: str, body: Json) -> Json:
+def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
     """A stored object in an API version."""
     if api_version == body.get("apiVersion"):
         return body
-    shown = {**body, "apiVersion": api_version}
-    if api_version == EVENTS:
-        return _renamed(shown, _EVENT_NAMES)
-    if api_version == OLDER:
-        return _older(shown)
-    return shown
+    return _conversion(kind, api_version).shown({**body, "apiVersion": api_version})
 
 
 def to_storage_version(kind: ResourceKind, api_version: str, body: Json, before: Json | None = None) -> Json:
     """An object of an API version in the storage version; ``before`` is the object that it replaces."""
-    kept = {**body, "apiVersion": kind.api_version}
-    if api_version == EVENTS:
-        return _renamed(kept, _CORE_NAMES)
-    if api_version == OLDER:
-        newer = _newer(kept)
-        return newer if before is None else _with_unserved_fields(newer, before)
-    return kept
+    return _conversion(kind, api_version).stored({**body, "apiVersion": kind.api_version}, before)
 
 
-def normalized(api_version: str, body: Json) -> Json:
-    """v1alpha2 has two fields for the disruption mode; if both have the same value, one is dropped."""
-    return _each_spec(body, _mode_once) if api_version == OLDER else body
+def normalized(kind: ResourceKind, api_version: str, body: Json) -> Json:
+    return _conversion(kind, api_version).normalized(body)
 
 
-def stored_field(api_version: str, path: str) -> str:
+def stored_field(kind: ResourceKind, api_version: str, path: str) -> str:
     """The stored name of a field in a field selector of an API version."""
     first, dot, rest = path.partition(".")
-    return _CORE_NAMES.get(first, first) + dot + rest if api_version == EVENTS else path
+    return _conversion(kind, api_version).fields.get(first, first) + dot + rest
+
+
+def _conversion(kind: ResourceKind, api_version: str) -> Conversion:
+    return kind.conversions.get(api_version, _UNCHANGED)
+
+
+_UNCHANGED = Conversion(shown=lambda body: body, stored=lambda body, before: body)
 
 
 def _renamed(body: Json, names: Mapping[str, str]) -> Json:
     return {names.get(name, name): value for name, value in body.items()}
+
+
+EVENTS = Conversion(
+    shown=partial(_renamed, names=_EVENT_NAMES),
+    stored=lambda body, before: _renamed(body, _CORE_NAMES),
+    fields=_CORE_NAMES,
+)
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -104,8 +103,9 @@ def _older_spec(spec: Json) -> Json:
     return shown
 
 
-def _newer(body: Json) -> Json:
-    return _with_condition(_each_spec(body, _newer_spec), _OLDER_SCHEDULED, _SCHEDULED)
+def _newer(body: Json, before: Json | None) -> Json:
+    newer = _with_condition(_each_spec(body, _newer_spec), _OLDER_SCHEDULED, _SCHEDULED)
+    return newer if before is None else _with_unserved_fields(newer, before)
 
 
 def _newer_spec(spec: Json) -> Json:
@@ -164,3 +164,7 @@ def _by_name(templates: object) -> dict[str, Json]:
     if not isinstance(templates, list):
         return {}
     return {t["name"]: t for t in templates if isinstance(t, dict) and isinstance(t.get("name"), str)}
+
+
+# v1alpha2 has two fields for the disruption mode: if both have the same value, one is dropped.
+OLDER_GROUPS = Conversion(shown=_older, stored=_newer, normalized=lambda body: _each_spec(body, _mode_once))

@@ -15,6 +15,7 @@ from reprieve_minicluster.kinds.cells import (
     text,
     text_at,
 )
+from reprieve_minicluster.kinds.conversion import EVENTS
 from reprieve_minicluster.kinds.kind import (
     APART,
     CLEANUP_FINALIZER,
@@ -24,14 +25,6 @@ from reprieve_minicluster.kinds.kind import (
     RoleAccess,
     SelectableField,
 )
-
-NAMESPACE = (NAME, text("Status", "status.phase", UNKNOWN), AGE)
-CONFIG_MAP = (NAME, size("Data", "data", "binaryData"), AGE)
-SECRET = (NAME, text("Type", "type", "Opaque"), size("Data", "data"), AGE)
-SERVICE_ACCOUNT = (NAME, size("Secrets", "secrets"), AGE)
-LEASE = (NAME, text("Holder", "spec.holderIdentity"), AGE)
-DEFINITION = (NAME, text("Kind", "spec.names.kind"), text("Scope", "spec.scope"), AGE)
-LIMIT_RANGE = (NAME, text("Created At", "metadata.creationTimestamp"))
 
 
 def _quota(limits: bool) -> Callable[[Json, float], str]:
@@ -45,9 +38,6 @@ def _quota(limits: bool) -> Callable[[Json, float], str]:
     return read
 
 
-QUOTA = (NAME, TableColumn("Request", _quota(False)), TableColumn("Limit", _quota(True)), AGE)
-
-
 def _last_seen(body: Json, now: float) -> str:
     paths = ("series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp")
     return next((age(at(body, p), now) for p in paths if at(body, p)), UNKNOWN)
@@ -56,18 +46,6 @@ def _last_seen(body: Json, now: float) -> str:
 def _object(body: Json, now: float) -> str:
     kind, name = text_at(body, "involvedObject.kind"), text_at(body, "involvedObject.name")
     return f"{kind.lower()}/{name}"
-
-
-EVENT = (
-    TableColumn("Last Seen", _last_seen),
-    text("Type", "type"),
-    text("Reason", "reason"),
-    TableColumn("Object", _object),
-    text("Message", "message", ""),
-    text("Source", "reportingComponent", wide=True),
-    since("First Seen", "metadata.creationTimestamp", wide=True),
-    TableColumn("Name", NAME.read, wide=True, format="name"),
-)
 
 
 KINDS = (
@@ -83,7 +61,7 @@ KINDS = (
         parts=("finalize",),
         access=RoleAccess.VIEW,
         held_by=(NAMESPACE_FINALIZER,),
-        columns=NAMESPACE,
+        columns=(NAME, text("Status", "status.phase", UNKNOWN), AGE),
     ),
     ResourceKind(
         "ConfigMap",
@@ -91,7 +69,7 @@ KINDS = (
         description="Configuration data for pods to consume.",
         short=("cm",),
         access=RoleAccess.EDIT,
-        columns=CONFIG_MAP,
+        columns=(NAME, size("Data", "data", "binaryData"), AGE),
     ),
     ResourceKind(
         "Secret",
@@ -99,7 +77,7 @@ KINDS = (
         description="Sensitive data for pods to consume.",
         selectable=(SelectableField("type"),),
         access=RoleAccess.EDITORS_ONLY,
-        columns=SECRET,
+        columns=(NAME, text("Type", "type", "Opaque"), size("Data", "data"), AGE),
     ),
     ResourceKind(
         "ServiceAccount",
@@ -109,7 +87,7 @@ KINDS = (
         parts=("token",),
         access=RoleAccess.EDIT,
         merge_keys={"secrets": "name"},
-        columns=SERVICE_ACCOUNT,
+        columns=(NAME, size("Secrets", "secrets"), AGE),
     ),
     ResourceKind(
         "ResourceQuota",
@@ -118,7 +96,7 @@ KINDS = (
         short=("quota",),
         status=APART,
         access=RoleAccess.VIEW,
-        columns=QUOTA,
+        columns=(NAME, TableColumn("Request", _quota(False)), TableColumn("Limit", _quota(True)), AGE),
     ),
     ResourceKind(
         "LimitRange",
@@ -127,13 +105,14 @@ KINDS = (
         short=("limits",),
         upserts=True,
         access=RoleAccess.VIEW,
-        columns=LIMIT_RANGE,
+        columns=(NAME, text("Created At", "metadata.creationTimestamp")),
     ),
     ResourceKind(
         "Event",
         "events",
         description="A report of an event somewhere in the cluster.",
         also=("events.k8s.io/v1",),
+        conversions={"events.k8s.io/v1": EVENTS},
         short=("ev",),
         selectable=(
             SelectableField("involvedObject.kind"),
@@ -150,7 +129,16 @@ KINDS = (
         ),
         upserts=True,
         access=RoleAccess.EDIT,
-        columns=EVENT,
+        columns=(
+            TableColumn("Last Seen", _last_seen),
+            text("Type", "type"),
+            text("Reason", "reason"),
+            TableColumn("Object", _object),
+            text("Message", "message", ""),
+            text("Source", "reportingComponent", wide=True),
+            since("First Seen", "metadata.creationTimestamp", wide=True),
+            TableColumn("Name", NAME.read, wide=True, format="name"),
+        ),
     ),
     ResourceKind(
         "Lease",
@@ -160,7 +148,7 @@ KINDS = (
         blind=False,
         upserts=True,
         access=RoleAccess.EDITORS_ONLY,
-        columns=LEASE,
+        columns=(NAME, text("Holder", "spec.holderIdentity"), AGE),
     ),
     ResourceKind(
         "CustomResourceDefinition",
@@ -173,6 +161,6 @@ KINDS = (
         generation=SPEC,
         blind=False,
         held_by=(CLEANUP_FINALIZER,),
-        columns=DEFINITION,
+        columns=(NAME, text("Kind", "spec.names.kind"), text("Scope", "spec.scope"), AGE),
     ),
 )

@@ -17,16 +17,6 @@ def _state(body: Json, now: float) -> str:
     return "allocated,reserved" if at(body, "status.reservedFor") else "allocated"
 
 
-RESOURCE_CLAIM = (NAME, TableColumn("State", _state), AGE)
-RESOURCE_SLICE = (
-    NAME,
-    text("Node", "spec.nodeName"),
-    text("Driver", "spec.driver"),
-    text("Pool", "spec.pool.name"),
-    AGE,
-)
-
-
 _for_cluster = partial(ResourceKind, namespaced=False, generation=SPEC)
 KINDS = (
     _for_cluster(
@@ -50,7 +40,7 @@ KINDS = (
         status=APART,
         access=RoleAccess.EDIT,
         merge_keys={"status.reservedFor": "uid"},
-        columns=RESOURCE_CLAIM,
+        columns=(NAME, TableColumn("State", _state), AGE),
     ),
     ResourceKind(
         "ResourceClaimTemplate",
@@ -65,6 +55,12 @@ KINDS = (
         _GROUP,
         description="Devices that a driver offers.",
         selectable=(SelectableField("spec.nodeName"), SelectableField("spec.driver")),
-        columns=RESOURCE_SLICE,
+        columns=(
+            NAME,
+            text("Node", "spec.nodeName"),
+            text("Driver", "spec.driver"),
+            text("Pool", "spec.pool.name"),
+            AGE,
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """What the cluster knows of an API kind, as one record for discovery, tables, roles, selectors and writes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -58,6 +58,20 @@ class SelectableField:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Conversion:
+    """How objects differ in an API version from how they are stored: both ways, as plain JSON values.
+
+    ``stored`` also gets the object that is replaced, if any: fields that the version lacks survive.
+    ``normalized``: the same object of this version, as admission expects it. ``fields``: stored names.
+    """
+
+    shown: Callable[[Json], Json]
+    stored: Callable[[Json, Json | None], Json]
+    normalized: Callable[[Json], Json] = lambda body: body
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CustomKind:
     """What a CustomResourceDefinition adds. Schemas, printer columns and scale paths are by version."""
 
@@ -74,6 +88,7 @@ class ResourceKind:
     """``versions``: the served API versions; the first is preferred, and the storage version.
 
     ``also``: API versions of other groups in which the same objects are served.
+    ``conversions``: by served API version, where an object differs in more than its apiVersion.
     ``description``: for `kubectl explain`. ``columns``: those of `kubectl get`.
     ``short``: short names. ``shown_in_all``: whether the category "all" includes the kind.
     ``first_phase``, ``counts``: the phase, and the fields at zero, of an initial status.
@@ -98,6 +113,7 @@ class ResourceKind:
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
     also: tuple[str, ...] = ()
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
     namespaced: bool = True
     description: str = ""
     columns: tuple[TableColumn, ...] = (NAME, AGE)

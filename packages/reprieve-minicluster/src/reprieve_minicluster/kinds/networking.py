@@ -26,17 +26,6 @@ def _service_selector(body: Json, now: float) -> str:
     return _labels(at(body, "spec.selector"))
 
 
-SERVICE = (
-    NAME,
-    text("Type", "spec.type", "ClusterIP"),
-    text("Cluster-IP", "spec.clusterIP"),
-    TableColumn("External-IP", _external),
-    TableColumn("Port(s)", _ports),
-    AGE,
-    TableColumn("Selector", _service_selector, wide=True),
-)
-
-
 def _addresses(body: Json, now: float) -> str:
     found = [text_at(a, "ip") for subset in items_at(body, "subsets") for a in items_at(subset, "addresses")]
     return ",".join(found) or NONE
@@ -55,19 +44,6 @@ def _endpoints(body: Json, now: float) -> str:
     return ",".join(str(a) for found in lists if isinstance(found, list) for a in found) or NONE
 
 
-ENDPOINTS = (NAME, TableColumn("Endpoints", _addresses), AGE)
-ENDPOINT_SLICE = (
-    NAME,
-    text("AddressType", "addressType"),
-    joined("Ports", "ports", "port"),
-    TableColumn("Endpoints", _endpoints),
-    AGE,
-)
-INGRESS = (NAME, text("Class", "spec.ingressClassName"), joined("Hosts", "spec.rules", "host"), AGE)
-INGRESS_CLASS = (NAME, text("Controller", "spec.controller"), AGE)
-NETWORK_POLICY = (NAME, TableColumn("Pod-Selector", _selector), AGE)
-
-
 KINDS = (
     ResourceKind(
         "Service",
@@ -80,7 +56,15 @@ KINDS = (
         upserts=True,
         access=RoleAccess.EDIT,
         merge_keys={"spec.ports": "port"},
-        columns=SERVICE,
+        columns=(
+            NAME,
+            text("Type", "spec.type", "ClusterIP"),
+            text("Cluster-IP", "spec.clusterIP"),
+            TableColumn("External-IP", _external),
+            TableColumn("Port(s)", _ports),
+            AGE,
+            TableColumn("Selector", _service_selector, wide=True),
+        ),
     ),
     ResourceKind(
         "Endpoints",
@@ -89,7 +73,7 @@ KINDS = (
         short=("ep",),
         upserts=True,
         access=RoleAccess.VIEW,
-        columns=ENDPOINTS,
+        columns=(NAME, TableColumn("Endpoints", _addresses), AGE),
     ),
     ResourceKind(
         "EndpointSlice",
@@ -98,7 +82,13 @@ KINDS = (
         description="The addresses of the pods behind a Service, and which of them are ready.",
         generation=CONTENT,
         access=RoleAccess.VIEW,
-        columns=ENDPOINT_SLICE,
+        columns=(
+            NAME,
+            text("AddressType", "addressType"),
+            joined("Ports", "ports", "port"),
+            TableColumn("Endpoints", _endpoints),
+            AGE,
+        ),
     ),
     ResourceKind(
         "Ingress",
@@ -109,7 +99,7 @@ KINDS = (
         status=APART,
         generation=SPEC,
         access=RoleAccess.EDIT,
-        columns=INGRESS,
+        columns=(NAME, text("Class", "spec.ingressClassName"), joined("Hosts", "spec.rules", "host"), AGE),
     ),
     ResourceKind(
         "IngressClass",
@@ -118,7 +108,7 @@ KINDS = (
         description="The controller that implements an Ingress.",
         namespaced=False,
         generation=SPEC,
-        columns=INGRESS_CLASS,
+        columns=(NAME, text("Controller", "spec.controller"), AGE),
     ),
     ResourceKind(
         "NetworkPolicy",
@@ -128,6 +118,6 @@ KINDS = (
         short=("netpol",),
         generation=SPEC,
         access=RoleAccess.EDIT,
-        columns=NETWORK_POLICY,
+        columns=(NAME, TableColumn("Pod-Selector", _selector), AGE),
     ),
 )

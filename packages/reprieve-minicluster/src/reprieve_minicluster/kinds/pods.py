@@ -73,22 +73,6 @@ def _of_containers(body: Json) -> str:
     return ""
 
 
-POD = (
-    NAME,
-    TableColumn("Ready", _ready),
-    TableColumn("Status", _status),
-    TableColumn("Restarts", _restarts),
-    AGE,
-    # The first four as kubectl has them: scripts cut columns by number.
-    text("IP", "status.podIP", wide=True),
-    text("Node", "spec.nodeName", wide=True),
-    text("Nominated Node", "status.nominatedNodeName", wide=True),
-    TableColumn("Readiness Gates", _readiness_gates, wide=True),
-    number("Priority", "spec.priority", wide=True),
-    text("Group", "spec.schedulingGroup.podGroupName", wide=True),
-)
-
-
 # --- nodes -----------------------------------------------------------------------------------------
 
 
@@ -118,22 +102,6 @@ def _taints(body: Json, now: float) -> str:
     return ",".join(f"{text_at(t, 'key')}:{text_at(t, 'effect')}" for t in taints) or NONE
 
 
-NODE = (
-    NAME,
-    TableColumn("Status", _node_status),
-    TableColumn("Roles", _roles),
-    text("CPU", "status.allocatable.cpu"),
-    text("Memory", "status.allocatable.memory"),
-    TableColumn("GPU", _gpus),
-    AGE,
-    text("Version", "status.nodeInfo.kubeletVersion"),
-    TableColumn("Taints", _taints, wide=True),
-)
-
-
-RUNTIME_CLASS = (NAME, text("Handler", "handler"), AGE)
-
-
 KINDS = (
     ResourceKind(
         "Node",
@@ -144,7 +112,17 @@ KINDS = (
         status=REGISTERED,
         selectable=(SelectableField("spec.unschedulable", absent="false"),),
         merge_keys={"spec.podCIDRs": PRIMITIVE, "status.addresses": "type"},
-        columns=NODE,
+        columns=(
+            NAME,
+            TableColumn("Status", _node_status),
+            TableColumn("Roles", _roles),
+            text("CPU", "status.allocatable.cpu"),
+            text("Memory", "status.allocatable.memory"),
+            TableColumn("GPU", _gpus),
+            AGE,
+            text("Version", "status.nodeInfo.kubeletVersion"),
+            TableColumn("Taints", _taints, wide=True),
+        ),
     ),
     ResourceKind(
         "Pod",
@@ -186,7 +164,20 @@ KINDS = (
             "status.hostIPs": "ip",
             "status.resourceClaimStatuses": "name",
         },
-        columns=POD,
+        columns=(
+            NAME,
+            TableColumn("Ready", _ready),
+            TableColumn("Status", _status),
+            TableColumn("Restarts", _restarts),
+            AGE,
+            # The first four as kubectl has them: scripts cut columns by number.
+            text("IP", "status.podIP", wide=True),
+            text("Node", "spec.nodeName", wide=True),
+            text("Nominated Node", "status.nominatedNodeName", wide=True),
+            TableColumn("Readiness Gates", _readiness_gates, wide=True),
+            number("Priority", "spec.priority", wide=True),
+            text("Group", "spec.schedulingGroup.podGroupName", wide=True),
+        ),
     ),
     ResourceKind(
         "RuntimeClass",
@@ -196,6 +187,6 @@ KINDS = (
         namespaced=False,
         blind=False,
         upserts=True,
-        columns=RUNTIME_CLASS,
+        columns=(NAME, text("Handler", "handler"), AGE),
     ),
 )

@@ -1,5 +1,6 @@
 """Priority classes, and the groups that pods are scheduled in."""
 
+from reprieve.cluster.api.groups import GroupApi
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds.cells import (
     AGE,
@@ -13,10 +14,12 @@ from reprieve_minicluster.kinds.cells import (
     text,
     text_at,
 )
+from reprieve_minicluster.kinds.conversion import OLDER_GROUPS
 from reprieve_minicluster.kinds.kind import APART, SPEC, ResourceKind, RoleAccess
 
 _GROUP = "scheduling.k8s.io"
 _VERSIONS = ("v1beta1", "v1alpha3", "v1alpha2")
+_CONVERSIONS = {str(GroupApi.V1ALPHA2): OLDER_GROUPS}
 
 
 def _policy(body: Json, now: float) -> str:
@@ -51,17 +54,7 @@ def _group(scheduled: str) -> tuple[TableColumn, ...]:
     )
 
 
-POD_GROUP = _group("PodGroupInitiallyScheduled")
-COMPOSITE_POD_GROUP = _group("CompositePodGroupInitiallyScheduled")
-WORKLOAD = (NAME, joined("Templates", "spec.podGroupTemplates", "name"), AGE)
 _CLAIMS = {"spec.resourceClaims": "name", "status.resourceClaimStatuses": "name"}
-PRIORITY_CLASS = (
-    NAME,
-    number("Value", "value"),
-    text("Global-Default", "globalDefault", "false"),
-    AGE,
-    text("PreemptionPolicy", "preemptionPolicy", "PreemptLowerPriority"),
-)
 
 
 KINDS = (
@@ -73,18 +66,25 @@ KINDS = (
         namespaced=False,
         short=("pc",),
         generation=SPEC,
-        columns=PRIORITY_CLASS,
+        columns=(
+            NAME,
+            number("Value", "value"),
+            text("Global-Default", "globalDefault", "false"),
+            AGE,
+            text("PreemptionPolicy", "preemptionPolicy", "PreemptLowerPriority"),
+        ),
     ),
     ResourceKind(
         "Workload",
         "workloads",
         _GROUP,
         _VERSIONS,
+        conversions=_CONVERSIONS,
         description="Templates of pod groups, from which a controller creates PodGroups.",
         blind=False,
         access=RoleAccess.EDIT,
         merge_keys={"spec.podGroupTemplates.resourceClaims": "name"},
-        columns=WORKLOAD,
+        columns=(NAME, joined("Templates", "spec.podGroupTemplates", "name"), AGE),
     ),
     ResourceKind(
         "CompositePodGroup",
@@ -96,18 +96,19 @@ KINDS = (
         blind=False,
         access=RoleAccess.EDIT,
         merge_keys=_CLAIMS,
-        columns=COMPOSITE_POD_GROUP,
+        columns=_group("CompositePodGroupInitiallyScheduled"),
     ),
     ResourceKind(
         "PodGroup",
         "podgroups",
         _GROUP,
         _VERSIONS,
+        conversions=_CONVERSIONS,
         description="Pods that are scheduled, preempt and, in mode all, are preempted together.",
         status=APART,
         blind=False,
         access=RoleAccess.EDIT,
         merge_keys=_CLAIMS,
-        columns=POD_GROUP,
+        columns=_group("PodGroupInitiallyScheduled"),
     ),
 )

@@ -49,43 +49,12 @@ def _phase(body: Json, now: float) -> str:
 _ACCESS = TableColumn("Access Modes", _access)
 _STATUS = TableColumn("Status", _phase)
 _CLASS = text("StorageClass", "spec.storageClassName", "")
-VOLUME = (
-    NAME,
-    text("Capacity", "spec.capacity.storage"),
-    _ACCESS,
-    text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "Retain"),
-    _STATUS,
-    TableColumn("Claim", _claim),
-    _CLASS,
-    AGE,
-)
-CLAIM = (
-    NAME,
-    _STATUS,
-    text("Volume", "spec.volumeName", ""),
-    text("Capacity", "status.capacity.storage", ""),
-    _ACCESS,
-    _CLASS,
-    AGE,
-)
 
 
 def _class_name(body: Json, now: float) -> str:
     annotations = at(body, "metadata.annotations")
     marked = isinstance(annotations, dict) and annotations.get(DEFAULT_CLASS) == "true"
     return f"{text_at(body, 'metadata.name')}{' (default)' if marked else ''}"
-
-
-STORAGE_CLASS = (
-    TableColumn("Name", _class_name, format="name"),
-    text("Provisioner", "provisioner"),
-    text("ReclaimPolicy", "reclaimPolicy", "Delete"),
-    text("VolumeBindingMode", "volumeBindingMode", "Immediate"),
-    text("AllowVolumeExpansion", "allowVolumeExpansion", "false"),
-    AGE,
-)
-CSI_NODE = (NAME, size("Drivers", "spec.drivers"), AGE)
-CAPACITY = (NAME, text("StorageClassName", "storageClassName"), text("Capacity", "capacity"), AGE)
 
 
 def _tokens(body: Json, now: float) -> str:
@@ -97,27 +66,6 @@ def _modes(body: Json, now: float) -> str:
     return ",".join(map(str, modes)) if isinstance(modes, list) and modes else "Persistent"
 
 
-CSI_DRIVER = (
-    NAME,
-    text("AttachRequired", "spec.attachRequired", "true"),
-    text("PodInfoOnMount", "spec.podInfoOnMount", "false"),
-    text("StorageCapacity", "spec.storageCapacity", "false"),
-    TableColumn("TokenRequests", _tokens),
-    text("RequiresRepublish", "spec.requiresRepublish", "false"),
-    TableColumn("Modes", _modes),
-    AGE,
-)
-ATTACHMENT = (
-    NAME,
-    text("Attacher", "spec.attacher"),
-    text("PV", "spec.source.persistentVolumeName", ""),
-    text("Node", "spec.nodeName"),
-    text("Attached", "status.attached", "false"),
-    AGE,
-)
-ATTRIBUTES_CLASS = (NAME, text("DriverName", "driverName"), AGE)
-
-
 _stored = partial(ResourceKind, namespaced=False)
 KINDS = (
     _stored(
@@ -126,7 +74,14 @@ KINDS = (
         _GROUP,
         description="How volumes are provisioned for the claims that name it, and when they are bound.",
         short=("sc",),
-        columns=STORAGE_CLASS,
+        columns=(
+            TableColumn("Name", _class_name, format="name"),
+            text("Provisioner", "provisioner"),
+            text("ReclaimPolicy", "reclaimPolicy", "Delete"),
+            text("VolumeBindingMode", "volumeBindingMode", "Immediate"),
+            text("AllowVolumeExpansion", "allowVolumeExpansion", "false"),
+            AGE,
+        ),
     ),
     _stored(
         "CSIDriver",
@@ -134,7 +89,16 @@ KINDS = (
         _GROUP,
         description="How volumes of a CSI driver are attached and mounted.",
         blind=False,
-        columns=CSI_DRIVER,
+        columns=(
+            NAME,
+            text("AttachRequired", "spec.attachRequired", "true"),
+            text("PodInfoOnMount", "spec.podInfoOnMount", "false"),
+            text("StorageCapacity", "spec.storageCapacity", "false"),
+            TableColumn("TokenRequests", _tokens),
+            text("RequiresRepublish", "spec.requiresRepublish", "false"),
+            TableColumn("Modes", _modes),
+            AGE,
+        ),
     ),
     _stored(
         "CSINode",
@@ -143,7 +107,7 @@ KINDS = (
         description="The CSI drivers of a node, and how many volumes each can attach there.",
         blind=False,
         merge_keys={"spec.drivers": "name"},
-        columns=CSI_NODE,
+        columns=(NAME, size("Drivers", "spec.drivers"), AGE),
     ),
     ResourceKind(
         "CSIStorageCapacity",
@@ -151,7 +115,7 @@ KINDS = (
         _GROUP,
         description="How much storage a CSI driver can still provision in a topology segment.",
         blind=False,
-        columns=CAPACITY,
+        columns=(NAME, text("StorageClassName", "storageClassName"), text("Capacity", "capacity"), AGE),
     ),
     _stored(
         "VolumeAttachment",
@@ -159,7 +123,14 @@ KINDS = (
         _GROUP,
         description="The intent to attach a volume to a node, and its result.",
         status=APART,
-        columns=ATTACHMENT,
+        columns=(
+            NAME,
+            text("Attacher", "spec.attacher"),
+            text("PV", "spec.source.persistentVolumeName", ""),
+            text("Node", "spec.nodeName"),
+            text("Attached", "status.attached", "false"),
+            AGE,
+        ),
     ),
     ResourceKind(
         "PersistentVolume",
@@ -169,7 +140,16 @@ KINDS = (
         short=("pv",),
         status=APART,
         first_phase="Pending",
-        columns=VOLUME,
+        columns=(
+            NAME,
+            text("Capacity", "spec.capacity.storage"),
+            _ACCESS,
+            text("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", "Retain"),
+            _STATUS,
+            TableColumn("Claim", _claim),
+            _CLASS,
+            AGE,
+        ),
     ),
     ResourceKind(
         "PersistentVolumeClaim",
@@ -179,7 +159,15 @@ KINDS = (
         status=APART,
         first_phase="Pending",
         access=RoleAccess.EDIT,
-        columns=CLAIM,
+        columns=(
+            NAME,
+            _STATUS,
+            text("Volume", "spec.volumeName", ""),
+            text("Capacity", "status.capacity.storage", ""),
+            _ACCESS,
+            _CLASS,
+            AGE,
+        ),
     ),
     _stored(
         "VolumeAttributesClass",
@@ -187,6 +175,6 @@ KINDS = (
         _GROUP,
         description="Attributes of volumes that can be modified while they are in use.",
         short=("vac",),
-        columns=ATTRIBUTES_CLASS,
+        columns=(NAME, text("DriverName", "driverName"), AGE),
     ),
 )

@@ -55,14 +55,6 @@ def _replicas_ready(body: Json, now: float) -> str:
     return f"{number_at(body, 'status.readyReplicas')}/{number_at(body, 'spec.replicas', 1)}"
 
 
-DEPLOYMENT = (
-    NAME,
-    TableColumn("Ready", _replicas_ready),
-    number("Up-to-date", "status.updatedReplicas"),
-    number("Available", "status.availableReplicas"),
-    AGE,
-    *_TEMPLATE,
-)
 REPLICA_SET = (
     NAME,
     number("Desired", "spec.replicas", 1),
@@ -71,26 +63,12 @@ REPLICA_SET = (
     AGE,
     *_TEMPLATE,
 )
-STATEFUL_SET = (NAME, TableColumn("Ready", _replicas_ready), AGE, *_TEMPLATE[:2])
 
 
 def _node_selector(body: Json, now: float) -> str:
     labels = at(body, "spec.template.spec.nodeSelector")
     pairs = sorted(labels.items()) if isinstance(labels, dict) else ()
     return ",".join(f"{key}={value}" for key, value in pairs) or NONE
-
-
-DAEMON_SET = (
-    NAME,
-    number("Desired", "status.desiredNumberScheduled"),
-    number("Current", "status.currentNumberScheduled"),
-    number("Ready", "status.numberReady"),
-    number("Up-to-date", "status.updatedNumberScheduled"),
-    number("Available", "status.numberAvailable"),
-    TableColumn("Node Selector", _node_selector),
-    AGE,
-    *_TEMPLATE,
-)
 
 
 def _controller(body: Json, now: float) -> str:
@@ -100,9 +78,6 @@ def _controller(body: Json, now: float) -> str:
         return NONE
     group = text_at(found[0], "apiVersion").partition("/")[0]
     return f"{text_at(found[0], 'kind').lower()}.{group}/{text_at(found[0], 'name')}"
-
-
-REVISION = (NAME, TableColumn("Controller", _controller), number("Revision", "revision"), AGE)
 
 
 def _job_status(body: Json, now: float) -> str:
@@ -125,42 +100,8 @@ def _job_duration(body: Json, now: float) -> str:
     return "" if began is None else duration((now if ended is None else ended) - began)
 
 
-JOB = (
-    NAME,
-    TableColumn("Status", _job_status),
-    TableColumn("Completions", _completions),
-    TableColumn("Duration", _job_duration),
-    AGE,
-    *_TEMPLATE,
-)
-
-
-CRON_JOB = (
-    NAME,
-    text("Schedule", "spec.schedule"),
-    text("Timezone", "spec.timeZone"),
-    text("Suspend", "spec.suspend", "False"),
-    size("Active", "status.active"),
-    since("Last Schedule", "status.lastScheduleTime", NONE),
-    AGE,
-    joined("Containers", "spec.jobTemplate.spec.template.spec.containers", "name", wide=True),
-    joined("Images", "spec.jobTemplate.spec.template.spec.containers", "image", wide=True),
-)
-POD_TEMPLATE = (NAME, joined("Containers", "template.spec.containers", "name"), AGE)
-
-
 def _reference(body: Json, now: float) -> str:
     return f"{text_at(body, 'spec.scaleTargetRef.kind')}/{text_at(body, 'spec.scaleTargetRef.name')}"
-
-
-AUTOSCALER = (
-    NAME,
-    TableColumn("Reference", _reference),
-    number("MinPods", "spec.minReplicas", 1),
-    number("MaxPods", "spec.maxReplicas"),
-    number("Replicas", "status.currentReplicas"),
-    AGE,
-)
 
 
 # --- budgets and priorities --------------------------------------------------------------------------
@@ -169,17 +110,6 @@ AUTOSCALER = (
 def _either(path: str) -> TableColumn:
     name = {"minAvailable": "Min Available", "maxUnavailable": "Max Unavailable"}[path]
     return text(name, f"spec.{path}", "N/A")
-
-
-BUDGET = (
-    NAME,
-    _either("minAvailable"),
-    _either("maxUnavailable"),
-    number("Allowed Disruptions", "status.disruptionsAllowed"),
-    AGE,
-    number("Healthy", "status.currentHealthy", wide=True),
-    number("Expected", "status.expectedPods", wide=True),
-)
 
 
 _controlled = partial(ResourceKind, shown_in_all=True, status=APART, generation=SPEC, access=RoleAccess.EDIT)
@@ -210,7 +140,14 @@ KINDS = (
         parts=("scale",),
         access=RoleAccess.EDIT,
         merge_keys=TEMPLATE,
-        columns=DEPLOYMENT,
+        columns=(
+            NAME,
+            TableColumn("Ready", _replicas_ready),
+            number("Up-to-date", "status.updatedReplicas"),
+            number("Available", "status.availableReplicas"),
+            AGE,
+            *_TEMPLATE,
+        ),
     ),
     _controlled(
         "ReplicaSet",
@@ -235,7 +172,7 @@ KINDS = (
         counts=("replicas", "availableReplicas"),
         parts=("scale",),
         merge_keys=TEMPLATE,
-        columns=STATEFUL_SET,
+        columns=(NAME, TableColumn("Ready", _replicas_ready), AGE, *_TEMPLATE[:2]),
     ),
     _controlled(
         "DaemonSet",
@@ -246,7 +183,17 @@ KINDS = (
         short=("ds",),
         counts=("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
         merge_keys=TEMPLATE,
-        columns=DAEMON_SET,
+        columns=(
+            NAME,
+            number("Desired", "status.desiredNumberScheduled"),
+            number("Current", "status.currentNumberScheduled"),
+            number("Ready", "status.numberReady"),
+            number("Up-to-date", "status.updatedNumberScheduled"),
+            number("Available", "status.numberAvailable"),
+            TableColumn("Node Selector", _node_selector),
+            AGE,
+            *_TEMPLATE,
+        ),
     ),
     ResourceKind(
         "ControllerRevision",
@@ -254,7 +201,7 @@ KINDS = (
         "apps",
         description="A snapshot of the template of a StatefulSet or DaemonSet, for rollbacks.",
         access=RoleAccess.VIEW,
-        columns=REVISION,
+        columns=(NAME, TableColumn("Controller", _controller), number("Revision", "revision"), AGE),
     ),
     _controlled(
         "Job",
@@ -265,7 +212,14 @@ KINDS = (
         selectable=(SelectableField("status.successful", "status.succeeded", absent="0"),),
         orphans=True,
         merge_keys=TEMPLATE,
-        columns=JOB,
+        columns=(
+            NAME,
+            TableColumn("Status", _job_status),
+            TableColumn("Completions", _completions),
+            TableColumn("Duration", _job_duration),
+            AGE,
+            *_TEMPLATE,
+        ),
     ),
     _controlled(
         "CronJob",
@@ -275,7 +229,17 @@ KINDS = (
         controller="cronjob-controller",
         short=("cj",),
         merge_keys=under("spec.jobTemplate", {"metadata.finalizers": PRIMITIVE, **TEMPLATE}),
-        columns=CRON_JOB,
+        columns=(
+            NAME,
+            text("Schedule", "spec.schedule"),
+            text("Timezone", "spec.timeZone"),
+            text("Suspend", "spec.suspend", "False"),
+            size("Active", "status.active"),
+            since("Last Schedule", "status.lastScheduleTime", NONE),
+            AGE,
+            joined("Containers", "spec.jobTemplate.spec.template.spec.containers", "name", wide=True),
+            joined("Images", "spec.jobTemplate.spec.template.spec.containers", "image", wide=True),
+        ),
     ),
     ResourceKind(
         "PodDisruptionBudget",
@@ -290,7 +254,15 @@ KINDS = (
         access=RoleAccess.EDIT,
         observed_generation=True,
         replaced_whole=("spec.selector",),
-        columns=BUDGET,
+        columns=(
+            NAME,
+            _either("minAvailable"),
+            _either("maxUnavailable"),
+            number("Allowed Disruptions", "status.disruptionsAllowed"),
+            AGE,
+            number("Healthy", "status.currentHealthy", wide=True),
+            number("Expected", "status.expectedPods", wide=True),
+        ),
     ),
     _controlled(
         "HorizontalPodAutoscaler",
@@ -299,7 +271,14 @@ KINDS = (
         ("v2",),
         description="Scales a workload by its load. The mini cluster has no such controller.",
         short=("hpa",),
-        columns=AUTOSCALER,
+        columns=(
+            NAME,
+            TableColumn("Reference", _reference),
+            number("MinPods", "spec.minReplicas", 1),
+            number("MaxPods", "spec.maxReplicas"),
+            number("Replicas", "status.currentReplicas"),
+            AGE,
+        ),
     ),
     ResourceKind(
         "PodTemplate",
@@ -307,6 +286,6 @@ KINDS = (
         description="A named template for pods.",
         generation=CONTENT,
         merge_keys={**under("template.metadata", METADATA), **under("template.spec", POD_SPEC)},
-        columns=POD_TEMPLATE,
+        columns=(NAME, joined("Containers", "template.spec.containers", "name"), AGE),
     ),
 )

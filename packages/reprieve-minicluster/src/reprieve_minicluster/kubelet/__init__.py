@@ -132,7 +132,7 @@ class Kubelets:
             self._store.patch(key, reported, Part.STATUS)
 
     def _report_ready(self, key: Key) -> None:
-        """Once, when the node is new."""
+        """Report a new node as ready, once."""
 
         def ready(body: Json) -> Json:
             healthy = StatusCondition("Ready", "True", "KubeletReady", "the simulated kubelet is ready")
@@ -289,7 +289,7 @@ class Kubelets:
             self._resizes.recount(key, pod.spec.node_name)
 
     def _write(self, key: Key, pod: KubeletPod, phase: str, report: Callable[[Json, float], Json]) -> None:
-        """Only if the pod is still in the phase that the task expects."""
+        """Write a report only if the pod is still in the phase that the task expects."""
 
         def change(body: Json) -> Json:
             expected = section(body, "status").get("phase") or "Pending"

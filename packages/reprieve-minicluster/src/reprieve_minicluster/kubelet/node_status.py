@@ -1,6 +1,6 @@
 """Heartbeats of simulated nodes: a Lease for each, renewed at intervals, and now and then its status.
 
-Without them a kube-controller-manager beside the cluster takes nodes for lost. Pods are not known here.
+Without them a kube-controller-manager beside the cluster takes nodes for lost.
 """
 
 from collections.abc import Callable, Collection
@@ -59,7 +59,7 @@ class NodeHeartbeats:
 
 
 def reported(node: Json, now: float) -> Json:
-    """With the time of this heartbeat; whether the node is ready stays as it is."""
+    """Set the time of this heartbeat; whether the node is ready stays as it is."""
     ready = get_condition(section(node, "status"), "Ready")
     if ready is not None:
         ready["lastHeartbeatTime"] = stamp(now)
@@ -93,6 +93,6 @@ def addresses_of(node: str) -> list[Json]:
 
 
 def internal_ip(node: str) -> str:
-    """It follows from the name: a node that comes again has the same."""
+    """An address that follows from the name: a node that comes again has the same."""
     first, second, third = blake2b(node.encode(), digest_size=3).digest()
     return f"10.{64 + first % 32}.{second}.{third}"

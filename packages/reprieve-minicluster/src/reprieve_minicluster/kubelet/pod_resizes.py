@@ -1,7 +1,6 @@
 """In-place resizes: which of them a kubelet allocates, in which order, and when they become actual.
 
-The status of a pod has its allocation, so a restarted kubelet continues a resize. How pods start and stop is
-not known here.
+The status of a pod has its allocation, so a restarted kubelet continues a resize.
 """
 
 from collections.abc import Callable, Mapping, Sequence

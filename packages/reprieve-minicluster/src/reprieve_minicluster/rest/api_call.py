@@ -29,7 +29,7 @@ class ApiContext:
     issuer: TokenIssuer
 
     def dry_run(self) -> "ApiContext":
-        """The same context over a store that writes nothing."""
+        """A context over a store that writes nothing."""
         return replace(self, store=self.store.dry_run())
 
     def admit_new(self, place: ResourcePath, new: Json) -> Json:

@@ -131,7 +131,7 @@ def needed_rights(wanted: UserInfo) -> Iterator[RequestAttributes]:
 
 
 def _completed(wanted: UserInfo) -> UserInfo:
-    """With the groups that its authentication would have given it."""
+    """Add the groups that authentication would have given the user."""
     account = account_of(wanted.name)
     groups = wanted.groups
     if account is not None and not groups:

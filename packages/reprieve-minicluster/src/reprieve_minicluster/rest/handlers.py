@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 
 import msgspec
@@ -302,7 +302,7 @@ async def _events(
     ends = time() + options.seconds
     lines = _Lines(serializer, wanted)
     since = store.version if options.since is None else options.since
-    with store.watch((serializer.kind.resource,), since) as watch:
+    with closing(store.watch((serializer.kind.resource,), since)) as watch:
         if options.shows_all:
             there = store.list((serializer.kind.resource,), serializer.place.namespace).items
             for chunk in _chunks(lines.added(there)):

@@ -264,12 +264,7 @@ class _Patience:
         await write
         self._waits = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._timer.cancel()
 
 
@@ -386,7 +381,7 @@ class HttpServer:
         self._streams.add(task)
         try:
             await response.prepare(request)
-            with _Patience(_transport(request)) as patience:
+            with contextlib.closing(_Patience(_transport(request))) as patience:
                 async with contextlib.aclosing(stream.chunks) as chunks:
                     async for chunk in chunks:
                         await patience.during(response.write(chunk))
@@ -408,7 +403,7 @@ async def _finished(batched: Batched) -> ApiResponse:
 
 
 async def _send(request: web.BaseRequest, response: web.Response) -> None:
-    with _Patience(_transport(request)) as patience:
+    with contextlib.closing(_Patience(_transport(request))) as patience:
         await response.prepare(request)
         await patience.during(response.write_eof())
 
@@ -448,7 +443,7 @@ def _request_of(request: web.BaseRequest, body: bytes, user: UserInfo) -> ApiReq
 
 
 def _header(request: web.BaseRequest, name: str) -> str:
-    """As valid Unicode: aiohttp puts surrogates for bytes that are not UTF-8, which no response can have."""
+    """A header as valid Unicode: aiohttp puts surrogates for other bytes, which no response can have."""
     return request.headers.get(name, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -156,7 +156,7 @@ def _order_of(patch: Json, name: str) -> list[Any]:
 
 
 def _ordered(merged: dict[bytes, Any], old: dict[bytes, Any], order: list[Any], key: str) -> list[Any]:
-    """In the client's order; items that it does not list stay before the items that they preceded."""
+    """Items in the client's order; those that it does not list stay before the items that they preceded."""
     if not order:
         return list(merged.values())
     wanted = _tagged(order, key)

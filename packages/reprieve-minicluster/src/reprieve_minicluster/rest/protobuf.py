@@ -342,7 +342,7 @@ def _all(names: Mapping[int, str], read: _Reader) -> dict[int, tuple[str, _Reade
 
 
 def _number(value: Value) -> int | float:
-    """As Go writes it in JSON: without a fraction if it is whole."""
+    """A number as Go writes it in JSON: without a fraction if it is whole."""
     number = finite_in(value)
     return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
 

@@ -61,7 +61,7 @@ def predicate_of(place: ResourcePath, query: Query) -> SelectionPredicate:
     known = {name: f for f in place.kind.selectable for name in (f.name, f.stored)}
     fields = []
     for requirement in field_requirements(query.text("fieldSelector")):
-        name = stored_field(place.api_version, requirement.name)
+        name = stored_field(place.kind, place.api_version, requirement.name)
         if name not in _KEYED and name not in known:
             raise bad_request(f"field label not supported: {requirement.name!r}: {_choices(place.kind)}")
         fields.append(replace(requirement, name=name))

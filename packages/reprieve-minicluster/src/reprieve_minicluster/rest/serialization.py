@@ -107,13 +107,13 @@ class ObjectSerializer:
         return self.place.kind
 
     def raw(self, stored: Stored) -> bytes:
-        """As JSON. An object that is stored in the client's API version needs no decoding."""
+        """The object as JSON. One that is stored in the client's API version needs no decoding."""
         if stored.raw.startswith(b'{"apiVersion":"%b"' % self.place.api_version.encode()):
             return stored.raw
         return _encode(self.value(stored))
 
     def value(self, stored: Stored) -> Json:
-        return to_version(self.place.api_version, parsed(stored))
+        return to_version(self.kind, self.place.api_version, parsed(stored))
 
     def one(self, stored: Stored) -> bytes:
         match self.form:
@@ -178,7 +178,7 @@ class ObjectSerializer:
 
     def _row(self, stored: Stored, columns: Sequence[TableColumn]) -> Json:
         body = parsed(stored)
-        shown = to_version(self.place.api_version, body)
+        shown = to_version(self.kind, self.place.api_version, body)
         return row(columns, body, shown, self.include, self.now)
 
 

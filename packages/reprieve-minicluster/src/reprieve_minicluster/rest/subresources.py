@@ -99,7 +99,7 @@ class _Places:
 
 
 def _places(place: ResourcePath) -> _Places:
-    """Of custom kinds, the definition has the paths; a version without them has no scale."""
+    """The definition of a custom kind has its paths; a version without them has no scale."""
     if place.kind.custom is None:
         return _Places()
     said = place.kind.custom.scales.get(place.version)
@@ -240,7 +240,7 @@ def create_eviction(call: ApiCall) -> ApiResponse:
     store = call.api.dry_run().store if options.dry_run else call.api.store
     pod = store.get(call.place.key)
     check_preconditions(pod, options.uid, options.version)
-    evict(store, pod, options, call.api.clock())
+    evict_within_budget(store, pod, options, call.api.clock())
     return answer(success(code=201), 201)
 
 
@@ -258,7 +258,7 @@ def _check_head(body: Json, name: str) -> None:
         raise bad_request("deleteOptions of an eviction must be an object")
 
 
-def evict(store: Store, stored: Stored, options: DeleteOptions, now: float) -> None:
+def evict_within_budget(store: Store, stored: Stored, options: DeleteOptions, now: float) -> None:
     """An ApiError 429 if a budget forbids it. The budget records the eviction before the pod is deleted."""
     pod = parsed(stored)
     budget = _guard(store, stored, pod)

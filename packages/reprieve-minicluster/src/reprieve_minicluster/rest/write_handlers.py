@@ -31,7 +31,7 @@ def create(call: ApiCall) -> ApiResponse:
 
 def _create(call: ApiCall, read: ValidatedBody) -> ApiResponse:
     place, api = call.place, call.chosen
-    body = normalized(place.api_version, with_namespace(place, read.body))
+    body = normalized(place.kind, place.api_version, with_namespace(place, read.body))
     if metadata_of(body).get("resourceVersion"):
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
     sent = without_status(place.kind, body)
@@ -116,7 +116,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     place, api = call.place, call.chosen
     stored = api.store.get(place.key)
     before = parsed(stored)
-    old = to_version(place.api_version, before)
+    old = to_version(place.kind, place.api_version, before)
     new = with_namespace(place, change(old))
     check_escalation(api.authorizer, call.request.user, place, new, old)
     meta = metadata_of(new)
@@ -125,7 +125,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
         # In an update the UID is a precondition; in a patch it is a change of the field.
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
     check_preconditions(stored, uid, expected_version(meta))
-    admitted = api.admit_change(place, normalized(place.api_version, new), old)
+    admitted = api.admit_change(place, normalized(place.kind, place.api_version, new), old)
     form = to_storage_version(place.kind, place.api_version, admitted, before)
     owners = meta.get("managedFields")
     if counts_owners:
@@ -159,7 +159,7 @@ def apply(call: ApiCall) -> ApiResponse:
             str(place.key),
             "it does not exist, and the request names a uid or resourceVersion; leave them out to create it",
         )
-    new = without_status(place.kind, normalized(place.api_version, _put(call, wanted, None)))
+    new = without_status(place.kind, normalized(place.kind, place.api_version, _put(call, wanted, None)))
     check_escalation(call.api.authorizer, call.request.user, place, new)
     admitted = call.chosen.admit_new(place, new)
     return answer(call.serializer.one(created(call, admitted, metadata_of(new)["managedFields"])), 201)

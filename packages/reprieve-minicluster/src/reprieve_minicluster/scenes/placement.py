@@ -1,7 +1,4 @@
-"""Pods are placed one by one, and each result is explained: where a pod fits, why there, why not elsewhere.
-
-The cluster comes with the package. Nothing is decided here.
-"""
+"""Pods are placed one by one, and each result is explained: where a pod fits, why there, or why nowhere."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -59,7 +56,7 @@ def pending(view: Snapshot, objects: Iterable[KubernetesObject]) -> tuple[int, .
 
 
 def is_pending(compiled: CompiledPod) -> bool:
-    """Without a node, and not being deleted; a pod whose spec is malformed is not placed either."""
+    """Whether a pod is to be placed: it has no node, is not being deleted, and its spec is not malformed."""
     pod = compiled.pod
     terminating = pod.metadata.deletion_timestamp is not None
     return not (pod.spec.node_name or terminating or compiled.problems)
@@ -138,7 +135,7 @@ def pod_heading(view: Snapshot, pod: int) -> list[TextLine]:
 
 
 def fits(view: Snapshot, found: Survey, ratings: Ratings) -> list[TextLine]:
-    """For a pod that fits: which nodes are feasible, which is best and why, and why not the others."""
+    """What to say of a pod that fits: which nodes are feasible, which is best, and why not the others."""
     names = view.nodes.names
     order = best_first(view, found, ratings)
     verdict = f"It fits on {len(order)} of {counted(len(names), 'node')} and goes to {names[order[0]]}."
@@ -152,7 +149,7 @@ def fits(view: Snapshot, found: Survey, ratings: Ratings) -> list[TextLine]:
 
 
 def fits_nowhere(view: Snapshot, found: Survey) -> list[TextLine]:
-    """For a pod that fits on no node: why not, and whether preemption might help."""
+    """What to say of a pod that fits on no node: why not, and whether preemption might help."""
     total = len(view.nodes)
     if not total:
         return indented([TextLine("It is unschedulable: there is no node.", LineStyle.BAD)])
@@ -163,7 +160,7 @@ def fits_nowhere(view: Snapshot, found: Survey) -> list[TextLine]:
 
 
 def held_back(gates: Sequence[str], unserved: Sequence[str]) -> list[TextLine]:
-    """For a pod that may not be placed yet, or not by Reprieve."""
+    """What to say of a pod that may not be placed yet, or not by Reprieve."""
     why = [f"its scheduling gate {gate} has not been removed" for gate in gates]
     why += [f"it uses {path}, which Reprieve does not support" for path in unserved]
     return indented([TextLine(f"It has to wait: {'; '.join(why)}.", LineStyle.BAD)])
@@ -172,10 +169,10 @@ def held_back(gates: Sequence[str], unserved: Sequence[str]) -> list[TextLine]:
 def _hope(view: Snapshot, curable: Mask) -> str:
     if not curable.any():
         return "Preemption cannot help."
-    return f"Preemption might help on {listed(named(view, curable))}."
+    return f"Preemption might help on {listed(node_names(view, curable))}."
 
 
-def named(view: Snapshot, rows: Mask) -> list[str]:
+def node_names(view: Snapshot, rows: Mask) -> list[str]:
     return sorted(view.nodes.names[row] for row in np.flatnonzero(rows))
 
 
@@ -227,4 +224,4 @@ def _reason_cells(view: Snapshot, rows: Mask, curable: Mask) -> tuple[str, str, 
     """Preemption cannot help on a node if any one of its reasons cannot be cured by it."""
     helped = int((rows & curable).sum())
     share = "cannot help" if not helped else "may help" if helped == rows.sum() else f"may help {helped}"
-    return str(rows.sum()), listed(named(view, rows)), share
+    return str(rows.sum()), listed(node_names(view, rows)), share

@@ -23,7 +23,7 @@ from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve_minicluster.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
 from reprieve_minicluster.scenes import ListObjects, ScenePacing, path_of
 from reprieve_minicluster.scenes.tables import node_table, pod_table
-from reprieve_minicluster.scenes.timeline import ChangeTracker, at, decision_line
+from reprieve_minicluster.scenes.timeline import ChangeTracker, decision_line, timed_line
 from reprieve_minicluster.virtual_time import clock, run
 
 _MARGIN = " " * 11  # below the time
@@ -162,7 +162,7 @@ class ScriptedScene:
         if self._begin is None:
             return
         first, *others = lines
-        show([replace(at(clock() - self._begin, first), hang=len(_MARGIN))])
+        show([replace(timed_line(clock() - self._begin, first), hang=len(_MARGIN))])
         show(indented(others, _MARGIN))
         if others:
             show([BLANK])

@@ -14,13 +14,13 @@ from reprieve.report.text_layout import LineStyle, TextLine, amount
 from reprieve.scheduler.reporting.decision import Decision, Outcome
 
 
-def at(seconds: float, line: TextLine) -> TextLine:
+def timed_line(seconds: float, line: TextLine) -> TextLine:
     """The line with its time, in seconds from the start of the scene."""
     return TextLine(f"{seconds:7.1f} s  {line.text}", line.tone)
 
 
 def decision_line(decision: Decision) -> TextLine:
-    """In one line: the node, or why there is none."""
+    """A decision in one line: the node, or why there is none."""
     match decision.outcome:
         case Outcome.PLACED:
             return TextLine(decision.text, LineStyle.GOOD)

@@ -21,7 +21,7 @@ from reprieve.scheduler.reporting.decision import Decision
 from reprieve_minicluster.assembly.mini_cluster import cluster_in_process
 from reprieve_minicluster.scenes import ListObjects, ScenePacing, path_of
 from reprieve_minicluster.scenes.tables import node_table, workload_table
-from reprieve_minicluster.scenes.timeline import ChangeTracker, at, decision_line
+from reprieve_minicluster.scenes.timeline import ChangeTracker, decision_line, timed_line
 from reprieve_minicluster.virtual_time import clock, run
 
 WORKLOADS = files("reprieve_minicluster") / "demo" / "workloads.yaml"
@@ -78,7 +78,7 @@ class WorkloadScene:
         self._show(decision_line(decision))
 
     def _show(self, line: TextLine) -> None:
-        show([replace(at(clock() - self._begin, line), hang=11)])
+        show([replace(timed_line(clock() - self._begin, line), hang=11)])
         self._pace.breathe()
 
 

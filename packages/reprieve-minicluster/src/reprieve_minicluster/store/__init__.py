@@ -4,8 +4,6 @@ Other rooms import from here; modules of this room import from each other.
 """
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Self
 
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.store.sqlite_backend import SqliteBackend, StorageError
@@ -124,11 +122,3 @@ class Informer:
     def close(self) -> None:
         if self._watch is not None:
             self._watch.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

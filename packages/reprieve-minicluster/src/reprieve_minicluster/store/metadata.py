@@ -63,7 +63,7 @@ def expected_version(meta: Json) -> str:
     return "" if version == "0" else version
 
 
-def key_of(kind: ResourceKind, body: Json) -> Key:
+def key_of_body(kind: ResourceKind, body: Json) -> Key:
     """The key of an object that has its name already."""
     meta = metadata_of(body)
     name = _text(kind.kind, meta, "name")
@@ -142,7 +142,7 @@ def without_duplicate_owners(body: Json) -> tuple[Json, list[str]]:
 
 
 def without_finalizer(body: Json, name: str) -> Json:
-    """The same object, from which the finalizer is removed."""
+    """Remove a finalizer from an object, in place."""
     meta = body["metadata"]
     meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != name]
     return body

@@ -216,7 +216,7 @@ def _make_private(path: Path) -> None:
 
 
 def _make_private_directory(directory: Path) -> None:
-    """Not one that is shared, such as /tmp, or that has files of other programs."""
+    """Leave a directory as it is that is shared, such as /tmp, or has files of other programs."""
     directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
     is_ours = (directory / FILE).exists() or not any(directory.iterdir())
     if is_ours and not directory.stat().st_mode & stat.S_ISVTX:

@@ -21,7 +21,7 @@ from reprieve_minicluster.store.metadata import (
     born,
     expected_version,
     kept,
-    key_of,
+    key_of_body,
     metadata_of,
     named,
 )
@@ -63,7 +63,7 @@ class ObjectList:
 
 
 class Store:
-    """With a backend it starts with the stored state, and a change that the backend cannot store fails."""
+    """Starts with the state of its backend, if it has one; a change that the backend cannot store fails."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Store:
         return WatchEvent(change.version, change.type, _stub(change.object), before)
 
     def _all_kinds(self) -> Mapping[str, ResourceKind]:
-        """By resource: built-in kinds, and those of stored CustomResourceDefinitions."""
+        """All kinds by resource: built-in ones, and those of stored CustomResourceDefinitions."""
         definitions = self._objects.get(DEFINITIONS, {}).values()
         kinds = {**defined_kinds(map(parsed, definitions)), **self._built_in}
         for resource in kinds:
@@ -175,7 +175,7 @@ class Store:
         kind = self.kinds[resource]
         version = self.version + 1
         meta = named(kind.kind, metadata_of(body), version)
-        key = key_of(kind, {"kind": kind.kind, "metadata": meta})
+        key = key_of_body(kind, {"kind": kind.kind, "metadata": meta})
         if key in table:
             raise already_exists(str(key))
         made = {
@@ -193,7 +193,7 @@ class Store:
     def adopt(self, resource: str, body: Json) -> Stored:
         """Store an object of another cluster, with its UID, timestamps and status."""
         kind = self.kinds[resource]
-        key = key_of(kind, body)
+        key = key_of_body(kind, body)
         meta = {**born({}, key, self.version + 1, self.clock()), **adopted(metadata_of(body))}
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
         return self._put(key, made, self.find(key))
@@ -205,7 +205,7 @@ class Store:
         """
         self._table(resource)
         meta = metadata_of(body)
-        key = key_of(self.kinds[resource], body)
+        key = key_of_body(self.kinds[resource], body)
         old = self.get(key)
         check_preconditions(old, meta.get("uid") or "", expected_version(meta))
         return self._replace(old, body, part, owners, LARGEST_OBJECT)

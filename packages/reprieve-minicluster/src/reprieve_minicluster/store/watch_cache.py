@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from itertools import accumulate
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import msgspec
 
@@ -56,7 +55,7 @@ _MOST_BYTES = 256 * 1024 * 1024  # of objects in the log: a few thousand changes
 
 
 class WatchCache:
-    """At least the last ``kept`` changes, or fewer large ones. Each change raises the version by one."""
+    """Keeps at least the last ``kept`` changes, or fewer large ones. A change raises the version by one."""
 
     def __init__(self, kept: int, changes: Sequence[WatchEvent] = (), most_bytes: int = _MOST_BYTES) -> None:
         """``changes``: those that a previous process left."""
@@ -118,7 +117,7 @@ class WatchCache:
 
 
 class CacheWatcher:
-    """Changes of some resource types from a version on. Close it, or use it in a ``with`` statement."""
+    """Changes of some resource types from a version on. Close it after use."""
 
     def __init__(self, history: WatchCache, resources: frozenset[str], since: int) -> None:
         self._history = history
@@ -166,14 +165,6 @@ class CacheWatcher:
 
     def close(self) -> None:
         self._history.forget(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _bytes_of(changes: Sequence[WatchEvent]) -> int:

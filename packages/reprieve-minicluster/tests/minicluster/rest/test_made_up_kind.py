@@ -13,7 +13,7 @@ from reprieve.cluster.api.names import dns_label
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds import BY_RESOURCE, ResourceKind, RoleAccess, SelectableField
 from reprieve_minicluster.kinds.cells import AGE, NAME, number, text
-from reprieve_minicluster.kinds.kind import APART, SPEC
+from reprieve_minicluster.kinds.kind import APART, SPEC, Conversion
 from reprieve_minicluster.rest.http_messages import Stream
 from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import Store
@@ -21,10 +21,22 @@ from reprieve_minicluster.store import Store
 PATH = "/apis/office.example.com/v1/namespaces/default/printers"
 
 
+def as_older(body: Json) -> Json:
+    return {"where" if name == "spec" else name: value for name, value in body.items()}
+
+
+def as_newer(body: Json, before: Json | None) -> Json:
+    return {"spec" if name == "where" else name: value for name, value in body.items()}
+
+
 PRINTER = ResourceKind(
     "Printer",
     "printers",
     "office.example.com",
+    ("v1", "v1alpha1"),
+    conversions={
+        "office.example.com/v1alpha1": Conversion(as_older, as_newer, fields={"where": "spec"}),
+    },
     description="Prints pages.",
     columns=(NAME, text("Room", "spec.room"), number("Pages", "status.pages"), AGE),
     short=("prt",),
@@ -97,6 +109,16 @@ def test_lists_are_merged_by_its_keys(client: ApiClient) -> None:
     change = {"spec": {"trays": [{"name": "low", "size": "A3"}]}}
     trays = client.patch(f"{PATH}/a", change, content_type=STRATEGIC)["spec"]["trays"]
     assert sorted(tray["name"] for tray in trays) == ["low", "top"]
+
+
+def test_its_other_versions_are_converted(client: ApiClient) -> None:
+    older = PATH.replace("/v1/", "/v1alpha1/")
+    client.post(PATH, printer("a", room="12"))
+    assert client.get(f"{older}/a")["where"] == {"room": "12"}
+    assert client.names(older, fieldSelector="where.room=12") == ["a"]
+    meta = {"apiVersion": "office.example.com/v1alpha1", "kind": "Printer", "metadata": {"name": "b"}}
+    client.post(older, {**meta, "where": {"room": "3"}})
+    assert client.get(f"{PATH}/b")["spec"] == {"room": "3"}
 
 
 def test_it_is_watched(client: ApiClient) -> None:

@@ -10,7 +10,7 @@ from reprieve.model.objects import Pod, Problem, Ref
 from reprieve.placement.rejection_codes import Code, Reason
 from reprieve.report.text_layout import LineStyle, TextLine
 from reprieve.scheduler.reporting.decision import Decision, Finding, Outcome
-from reprieve_minicluster.scenes.timeline import ChangeTracker, at, decision_line
+from reprieve_minicluster.scenes.timeline import ChangeTracker, decision_line, timed_line
 
 POD = a_pod("p")
 
@@ -35,7 +35,9 @@ def phases(*names: str) -> list[str]:
 
 
 def test_a_moment_stands_before_what_happened() -> None:
-    assert at(12.34, TextLine("It rains", LineStyle.BAD)) == TextLine("   12.3 s  It rains", LineStyle.BAD)
+    assert timed_line(12.34, TextLine("It rains", LineStyle.BAD)) == TextLine(
+        "   12.3 s  It rains", LineStyle.BAD
+    )
 
 
 def test_where_a_pod_goes() -> None:

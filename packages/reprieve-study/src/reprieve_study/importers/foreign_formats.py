@@ -57,7 +57,7 @@ class ImportedRows:
         return job
 
     def read(self, made_of: Callable[[Row, int], Made]) -> list[Made]:
-        """Of rows that are wrong, ``problems`` tells."""
+        """What is made of each row; ``problems`` tells of those that are wrong."""
         found = []
         for line, cells in self.table.rows():
             try:
@@ -74,7 +74,7 @@ class ImportedRows:
         return dict(zip(self.table.columns, cells, strict=True))
 
     def priority(self, row: Row) -> int | None:
-        """As the mapping has it; None if there is none."""
+        """The priority that the mapping gives; None if there is none."""
         if self.mapping is None:
             return None
         value = row[self.mapping.column]
@@ -90,7 +90,7 @@ class ImportedRows:
 
 
 def number_in(row: Row, *columns: str, most: float = _MOST) -> float:
-    """Of the first of these columns that there is; at least 0."""
+    """The number in the first of these columns that there is; at least 0."""
     column = next((column for column in columns if column in row), columns[0])
     return number_of(column, row.get(column, ""), most)
 
@@ -110,7 +110,7 @@ def _number(text: str) -> float | None:
 
 
 def seconds_in(row: Row, *columns: str) -> float:
-    """Of a column of seconds, or of dates: those without a time zone are in UTC."""
+    """Seconds from a column of seconds, or of dates: those without a time zone are in UTC."""
     column = next((column for column in columns if column in row), columns[0])
     text = row.get(column, "")
     if _number(text) is None:  # first: 10001018 is a date, too
@@ -134,7 +134,7 @@ def drawn_sentence(priorities: Iterable[int]) -> str:
 
 
 def label(text: str) -> str:
-    """As the name of a namespace; empty becomes the default one."""
+    """A text as the name of a namespace; empty becomes the default one."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-") or "default"
 
 

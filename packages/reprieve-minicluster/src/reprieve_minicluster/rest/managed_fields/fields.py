@@ -54,7 +54,7 @@ def step_of(shape: KeyedList | ValueSet, item: Any) -> str:
 
 
 def shown(path: Path) -> str:
-    """In the notation of error messages: ``.spec.containers[name="main"].image``."""
+    """A path in the notation of error messages: ``.spec.containers[name="main"].image``."""
     return "".join(map(_shown_step, path))
 
 
@@ -130,7 +130,7 @@ def merged(there: Any, applied: Any, shape: MergeShape) -> Any:
 
 
 def _merged_list(there: list[Any], applied: list[Any], shape: KeyedList | ValueSet) -> list[Any]:
-    """In the order of the applied list; other items stay before the items that they preceded."""
+    """Items in the order of the applied list; others stay before the items that they preceded."""
     before = _by_step(there, shape)
     new = _by_step(applied, shape)
     result: list[Any] = []

@@ -209,7 +209,7 @@ class FieldUpdater:
 
 
 def _with_parents(paths: Iterable[Path]) -> set[Path]:
-    """With their parent fields, except in metadata: labels and annotations may have entries without
+    """Add the parent fields, except in metadata: labels and annotations may have entries without
     owners."""
     found = set(paths)
     for path in list(found):
