@@ -22,7 +22,7 @@ from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import AUTHENTICATED, MASTERS, UserInfo
 from reprieve_minicluster.auth.authorizer import GROUP
 from reprieve_minicluster.auth.policy_rules import EVERYTHING, PolicyRule
-from reprieve_minicluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from reprieve_minicluster.controllers.content_deletion import SYSTEM_NAMESPACES
 from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME, KINDS, RoleAccess, peek, section

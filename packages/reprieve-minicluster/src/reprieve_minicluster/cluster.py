@@ -20,10 +20,9 @@ from reprieve.supervision.supervisor import HealthCheck, Supervisor, log_mishap
 from reprieve_minicluster.control.control_loop import ControlLoop, run_forever
 from reprieve_minicluster.control.object_guard import report_unreadable
 from reprieve_minicluster.controllers import ControllerManager, delays_at
-from reprieve_minicluster.controllers.crd_controller import CrdController
+from reprieve_minicluster.controllers.content_deletion import CrdController, NamespaceController
 from reprieve_minicluster.controllers.event_recorder import EventRecorder
 from reprieve_minicluster.controllers.garbage_collector import GarbageCollector
-from reprieve_minicluster.controllers.namespace_controller import NamespaceController
 from reprieve_minicluster.controllers.resource_quota import ResourceQuotaController
 from reprieve_minicluster.controllers.selection import ALL_CONTROLLERS, ControllerName
 from reprieve_minicluster.errors import ApiError, not_found

@@ -2,7 +2,7 @@
 
 from tests.minicluster.scene import HandClock
 
-from reprieve_minicluster.controllers.namespace_controller import NamespaceController
+from reprieve_minicluster.controllers.content_deletion import NamespaceController
 from reprieve_minicluster.kinds import NAMESPACE_FINALIZER
 from reprieve_minicluster.store import Key, Store
 

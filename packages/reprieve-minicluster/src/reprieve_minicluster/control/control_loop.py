@@ -6,16 +6,14 @@ A step that raises anything but a StorageError ends the loop: the supervisor sta
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from typing import Protocol
 
 from reprieve.cluster.api.timestamps import Clock
 from reprieve_minicluster.control.object_guard import ObjectWork, object_guard
-from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.store import EventType, Informer, StorageError, Store, Stored, WatchEvent, parsed
+from reprieve_minicluster.store import EventType, Informer, StorageError, Store, WatchEvent
 
-_DELETIONS_PER_STEP = 500
 _RETRY_SECONDS = 1.0  # after a write that the backend could not store
 
 
@@ -75,28 +73,3 @@ class GuardedLoop(ABC):
     @abstractmethod
     def _next_at(self) -> float | None:
         """When it has to work again even if nothing changes; None for never."""
-
-
-class ContentDeletion(GuardedLoop):
-    """Deletes all that is in an object before the object goes.
-
-    ``_left``: how many deletions one object has left in this step; then others get their turn.
-    """
-
-    def __init__(self, store: Store, name: str, resource: str) -> None:
-        super().__init__(store, name, (resource,))
-        self._left = 0
-
-    def _is_emptied(self, resources: Sequence[str], namespace: str = "") -> bool:
-        """Delete some of what is there; whether nothing is left."""
-        self._left = _DELETIONS_PER_STEP
-        for item in self._store.list(resources, namespace).items:
-            if self._left > 0:
-                self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
-        return not self._store.list(resources, namespace).items
-
-    def _delete(self, item: Stored) -> None:
-        if "deletionTimestamp" not in parsed(item)["metadata"]:
-            self._left -= 1
-            with suppress(ApiError):  # it is gone already
-                self._store.delete(item.key, item.uid)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reprieve.model.json import Json
-from reprieve_minicluster.controllers.garbage_collector import FOREGROUND, ORPHAN
-from reprieve_minicluster.controllers.namespace_controller import (
+from reprieve_minicluster.controllers.content_deletion import (
     SYSTEM_NAMESPACES,
 )
+from reprieve_minicluster.controllers.garbage_collector import FOREGROUND, ORPHAN
 from reprieve_minicluster.errors import ApiError, Cause, bad_request
 from reprieve_minicluster.kinds import ResourceKind, section
 from reprieve_minicluster.rest.api_call import ApiCall

@@ -9,7 +9,7 @@ from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import UserInfo
 from reprieve_minicluster.auth.authorizer import GROUP, RbacAuthorizer, binding_of, role_of
 from reprieve_minicluster.auth.policy_rules import EVERYTHING, PolicyRule, RequestAttributes, uncovered
-from reprieve_minicluster.controllers.namespace_controller import released
+from reprieve_minicluster.controllers.content_deletion import released
 from reprieve_minicluster.errors import ApiError, bad_request, conflict, invalid, not_found
 from reprieve_minicluster.kinds import BY_NAME, NAMESPACE_FINALIZER, peek
 from reprieve_minicluster.kinds.conversion import normalized, to_storage_version, to_version

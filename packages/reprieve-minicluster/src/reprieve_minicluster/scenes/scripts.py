@@ -9,12 +9,11 @@ from typing import Any, Protocol
 
 from reprieve import config
 from reprieve.cli.terminal import show_fitting as show
-from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.objects import Pod
 from reprieve.model.snapshot import build
 from reprieve.report.decisions import decision_lines
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, indented, table
@@ -22,7 +21,7 @@ from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve_minicluster.assembly.mini_cluster import MiniCluster, change, cluster_in_process, submit
 from reprieve_minicluster.scenes import ListObjects, ScenePacing, path_of
-from reprieve_minicluster.scenes.tables import node_table, pod_table
+from reprieve_minicluster.scenes.tables import decoded_objects, node_table, pod_table
 from reprieve_minicluster.scenes.timeline import ChangeTracker, decision_line, timed_line
 from reprieve_minicluster.virtual_time import clock, run
 
@@ -186,16 +185,11 @@ def _command(step: SceneStep) -> list[TextLine]:
 
 
 def _nodes(listing: ListObjects) -> list[TextLine]:
-    return node_table(build(_read(listing, "Node", "Pod")).snapshot)
+    return node_table(build(decoded_objects(listing, "Node", "Pod")).snapshot)
 
 
 def _pods(listing: ListObjects) -> list[TextLine]:
-    return pod_table(thing for thing in _read(listing, "Pod") if isinstance(thing, Pod))
-
-
-def _read(listing: ListObjects, *kinds: str) -> list[KubernetesObject]:
-    found = (decode_value(body) for kind in kinds for body in listing(kind))
-    return [one.object for one in found if isinstance(one, Decoded)]
+    return pod_table(thing for thing in decoded_objects(listing, "Pod") if isinstance(thing, Pod))
 
 
 def _messages(listing: ListObjects, known: int) -> list[TextLine]:

@@ -5,11 +5,19 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
+from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.model.json import Json
-from reprieve.model.objects import Pod, group_of
+from reprieve.model.objects import KubernetesObject, Pod, group_of
 from reprieve.model.resources import PODS
 from reprieve.model.snapshot import Snapshot
 from reprieve.report.text_layout import TextLine, amount, table
+from reprieve_minicluster.scenes import ListObjects
+
+
+def decoded_objects(listing: ListObjects, *kinds: str) -> list[KubernetesObject]:
+    found = (decode_value(body) for kind in kinds for body in listing(kind))
+    return [one.object for one in found if isinstance(one, Decoded)]
+
 
 # --- nodes ----------------------------------------------------------------------------------------
 

@@ -10,17 +10,15 @@ from importlib.resources import files
 
 from reprieve import config
 from reprieve.cli.terminal import show_fitting as show
-from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import ClusterEvent
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import build
 from reprieve.report.text_layout import BLANK, TextLine, counted, indented
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve_minicluster.assembly.mini_cluster import cluster_in_process
 from reprieve_minicluster.scenes import ListObjects, ScenePacing, path_of
-from reprieve_minicluster.scenes.tables import node_table, workload_table
+from reprieve_minicluster.scenes.tables import decoded_objects, node_table, workload_table
 from reprieve_minicluster.scenes.timeline import ChangeTracker, decision_line, timed_line
 from reprieve_minicluster.virtual_time import clock, run
 
@@ -66,7 +64,7 @@ class WorkloadScene:
             await until(lambda: all(map(has_finished, workloads(cluster.list))))
             watching.cancel()
             show([BLANK, *workload_table(workloads(cluster.list))])
-            show([BLANK, *node_table(build(nodes_and_pods(cluster.list)).snapshot)])
+            show([BLANK, *node_table(build(decoded_objects(cluster.list, "Node", "Pod")).snapshot)])
 
     async def _watch(self, events: AsyncIterator[ClusterEvent]) -> None:
         async for event in events:
@@ -119,8 +117,3 @@ def has_finished(workload: Json) -> bool:
     goal = "Complete" if workload["kind"] == "Job" else "Available"
     found = workload["status"].get("conditions", ())
     return any(c["type"] == goal and c["status"] == "True" for c in found)
-
-
-def nodes_and_pods(of_kind: ListObjects) -> list[KubernetesObject]:
-    read = (decode_value(body) for kind in ("Node", "Pod") for body in of_kind(kind))
-    return [found.object for found in read if isinstance(found, Decoded)]

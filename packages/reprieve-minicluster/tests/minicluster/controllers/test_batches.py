@@ -5,9 +5,9 @@ from tests.minicluster.scene import HandClock, Scene, node, template
 
 from reprieve.model.json import Json
 from reprieve_minicluster.controllers import ControllerManager, owners
+from reprieve_minicluster.controllers.content_deletion import NamespaceController
 from reprieve_minicluster.controllers.garbage_collector import FOREGROUND, ORPHAN, GarbageCollector
 from reprieve_minicluster.controllers.job import TRACKED, IndexSet, read_indexes
-from reprieve_minicluster.controllers.namespace_controller import NamespaceController
 from reprieve_minicluster.kinds import NAMESPACE_FINALIZER
 from reprieve_minicluster.store import Key, Part, Store
 

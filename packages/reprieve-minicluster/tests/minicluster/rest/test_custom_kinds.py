@@ -10,9 +10,8 @@ from tests.minicluster.rest.custom_resource import DEFINITIONS, QUEUES, definiti
 
 from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import UserInfo
-from reprieve_minicluster.controllers.crd_controller import CrdController
+from reprieve_minicluster.controllers.content_deletion import CrdController, NamespaceController
 from reprieve_minicluster.controllers.garbage_collector import GarbageCollector
-from reprieve_minicluster.controllers.namespace_controller import NamespaceController
 from reprieve_minicluster.rest.http_messages import ApiRequest, ApiResponse
 from reprieve_minicluster.rest.http_server import ApiServer
 from reprieve_minicluster.store import SqliteBackend, Store

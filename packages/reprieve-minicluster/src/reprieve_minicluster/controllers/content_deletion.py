@@ -1,20 +1,94 @@
-"""The controller of CustomResourceDefinitions: sets their status, and deletes their objects before them."""
+"""Namespaces and CustomResourceDefinitions: their content is deleted before they are.
 
+The controller of definitions also sets their status.
+"""
+
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 from reprieve.cluster.api.values import items, part, text_in
 from reprieve.model.json import Json
-from reprieve_minicluster.control.control_loop import ContentDeletion
+from reprieve_minicluster.control.control_loop import GuardedLoop
 from reprieve_minicluster.control.object_guard import ObjectWork
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.kinds import CLEANUP_FINALIZER, section
+from reprieve_minicluster.kinds import CLEANUP_FINALIZER, NAMESPACE_FINALIZER, section
 from reprieve_minicluster.kinds.custom import DEFINITIONS, kind_of
-from reprieve_minicluster.store import EventType, Key, Part, Store, WatchEvent, parsed
+from reprieve_minicluster.store import EventType, Key, Part, Store, Stored, WatchEvent, parsed
 from reprieve_minicluster.store.conditions import StatusCondition, set_condition
 from reprieve_minicluster.store.metadata import without_finalizer
 
-_RETRY_SECONDS = 0.1  # while some of its objects still terminate
+# Every cluster has these, and they cannot be deleted.
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_RETRY_SECONDS = 0.1  # while some of the content still terminates
+_DELETIONS_PER_STEP = 500
+
+
+class ContentDeletion(GuardedLoop):
+    """Deletes all that is in an object before the object goes.
+
+    ``_left``: how many deletions one object has left in this step; then others get their turn.
+    """
+
+    def __init__(self, store: Store, name: str, resource: str) -> None:
+        super().__init__(store, name, (resource,))
+        self._left = 0
+
+    def _is_emptied(self, resources: Sequence[str], namespace: str = "") -> bool:
+        """Delete some of what is there; whether nothing is left."""
+        self._left = _DELETIONS_PER_STEP
+        for item in self._store.list(resources, namespace).items:
+            if self._left > 0:
+                self._guard.run(ObjectWork("delete", item.key), partial(self._delete, item))
+        return not self._store.list(resources, namespace).items
+
+    def _delete(self, item: Stored) -> None:
+        if "deletionTimestamp" not in parsed(item)["metadata"]:
+            self._left -= 1
+            with suppress(ApiError):  # it is gone already
+                self._store.delete(item.key, item.uid)
+
+
+# --- namespaces -----------------------------------------------------------------------------------
+
+
+class NamespaceController(ContentDeletion):
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, "namespace controller", "namespaces")
+        self._ending: dict[Key, str] = {}
+
+    def _on_change(self, change: WatchEvent) -> None:
+        key = change.object.key
+        self._ending.pop(key, None)
+        if change.type is EventType.DELETED:
+            return
+        meta = parsed(change.object)["metadata"]
+        if "deletionTimestamp" in meta and NAMESPACE_FINALIZER in (meta.get("finalizers") or ()):
+            self._ending[key] = change.object.uid
+
+    def _work(self) -> None:
+        for key in list(self._ending):
+            self._guard.run(ObjectWork("empty", key), partial(self._empty, key))
+
+    def _next_at(self) -> float | None:
+        return self._clock() + _RETRY_SECONDS if self._ending else None
+
+    def _empty(self, key: Key) -> None:
+        uid = self._ending.get(key)
+        if uid is None:
+            return  # it is gone since it was set aside
+        inside = [kind.resource for kind in self._store.kinds.values() if kind.namespaced]
+        if self._is_emptied(inside, key.name):
+            with suppress(ApiError):  # the namespace is gone already
+                self._store.patch(key, released, Part.MAIN, uid)
+
+
+def released(body: Json) -> Json:
+    """A namespace without the finalizer that holds it until it is empty."""
+    return without_finalizer(body, NAMESPACE_FINALIZER)
+
+
+# --- custom kinds --------------------------------------------------------------------------------
 
 
 class CrdController(ContentDeletion):
