@@ -124,8 +124,7 @@ def test_what_is_refused_opens_on_the_reasons_and_the_map_stays_readable(
     open_decision(page, "d-3000")
     drawn(page)
     assert page.evaluate("document.querySelector('#tab-refused-nodes').ariaSelected") == "true"
-    assert "team-a/waits does not fit. Nearest: probe is short of cpu by 2." in text(page, "rp-cluster .note")
-    assert "dimmed" not in text(page, "rp-cluster .note")
+    assert text(page, "rp-cluster .note") == "It does not fit. Nearest: probe is short of cpu by 2."
     assert pixel(page, "probe", 0.5, 0.1) == colour(page, "level-0")
     # A bracket over what is needed, from the top down; and words.
     assert pixel(page, "probe", 0.98, 0.9) == colour(page, "nominated")

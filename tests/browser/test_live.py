@@ -177,7 +177,7 @@ def test_the_example_is_not_refused(page: Page, kubectl: Kubectl) -> None:
     page.press("w")
     page.evaluate(EXAMPLE)
     page.until("!!document.querySelector('rp-whatif .outcome, rp-whatif .failure')")
-    assert "Pod default/example · priority 10,000" in text(page, "rp-whatif .outcome")
+    assert "Pod default/example-1 · priority 10,000" in text(page, "rp-whatif .outcome")
     assert "It fits only by preemption." in text(page, "rp-whatif .outcome")
 
 

@@ -82,4 +82,4 @@ def test_a_recording_can_be_asked_about_its_example(browser: Browser, journal: P
         page.press("w")
         page.evaluate(EXAMPLE)
         page.until("!!document.querySelector('rp-whatif .outcome, rp-whatif .failure')")
-        assert "Pod default/example · priority 10,000" in text(page, "rp-whatif .outcome")
+        assert "Pod default/example-1 · priority 10,000" in text(page, "rp-whatif .outcome")

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from itertools import count
 
 from reprieve.assembly.inquiries import InquirySettings, PolicyChoice, exposure_of, inquiry_settings
 from reprieve.config import InvalidConfigurationError
@@ -29,7 +30,7 @@ from reprieve.model.groups import group_key, groups_table
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, PriorityClass
 from reprieve.model.resources import CPU
-from reprieve.page.rows import NodeRow, PodRow, PodState, node_row, pod_row
+from reprieve.page.rows import NodeRow, PodRow, PodState, name_key, node_row, pod_row
 from reprieve.page.sources import PageRefusedError, WhyQuestion
 from reprieve.report.text_layout import TextLine
 from reprieve.runtime.recent_decisions import KeptDecision
@@ -195,20 +196,26 @@ def _example(cluster: AskedCluster) -> Json:
 def _examples(known: DecodedCluster) -> Iterator[str]:
     """The most instructive first: a pod that preempts, if there are a class and victims for it."""
     pods = [pod_row(pod) for pod in known.pods()]
+    nodes = [node_row(one.object) for one in known.seen if isinstance(one.object, Node)]
+    taken = {pod.key for pod in pods}
     used = Counter(pod.metadata.namespace for pod in known.pods())
     namespaces = dict.fromkeys(
         [_DEFAULT_NAMESPACE, *(name for name, _ in used.most_common(2)), _LAST_NAMESPACE]
     )
     classes = (one.object for one in known.seen if isinstance(one.object, PriorityClass))
-    ours = (one for one in classes if not one.metadata.name.startswith(_OWN_CLASSES))
-    highest = max(ours, key=lambda one: (one.value, one.metadata.name), default=None)
-    below = highest.value if highest is not None else None
-    cpu = _example_cpu(
-        [node_row(one.object) for one in known.seen if isinstance(one.object, Node)], pods, below
-    )
-    for named in dict.fromkeys([highest.metadata.name if highest is not None else "", ""]):
+    usable = (one for one in classes if _is_for_examples(one))
+    highest = max(usable, key=lambda one: (one.value, one.metadata.name), default=None)
+    for chosen in (highest, None) if highest is not None else (None,):
+        cpu = _example_cpu(nodes, pods, chosen.value if chosen is not None else None)
         for namespace in namespaces:
-            yield _example_pod(namespace, named, cpu)
+            names = (f"example-{number}" for number in count(1))
+            name = next(name for name in names if name_key(namespace, name) not in taken)
+            yield _example_pod(namespace, name, chosen.metadata.name if chosen is not None else "", cpu)
+
+
+def _is_for_examples(priority_class: PriorityClass) -> bool:
+    is_own = priority_class.metadata.name.startswith(_OWN_CLASSES)
+    return not is_own and priority_class.preemption_policy != "Never"
 
 
 def _example_cpu(nodes: Sequence[NodeRow], pods: Sequence[PodRow], priority: int | None) -> int:
@@ -228,12 +235,13 @@ def _example_cpu(nodes: Sequence[NodeRow], pods: Sequence[PodRow], priority: int
     return most + _STEP if preempts else max(most // 2, _STEP // 10)
 
 
-def _example_pod(namespace: str, priority_class: str, cpu: int) -> str:
+def _example_pod(namespace: str, name: str, priority_class: str, cpu: int) -> str:
+    amount = f'"{cpu // _STEP}"' if cpu % _STEP == 0 else f"{cpu}m"
     named = f"  priorityClassName: {priority_class}\n" if priority_class else ""
     return f"""apiVersion: v1
 kind: Pod
 metadata:
-  name: example
+  name: {name}
   namespace: {namespace}
 spec:
 {named}  containers:
@@ -241,7 +249,7 @@ spec:
     image: example/app:1
     resources:
       requests:
-        cpu: {cpu}m
+        cpu: {amount}
 """
 
 

@@ -67,6 +67,17 @@ def test_a_namespace_is_chosen_that_takes_it(more: list[Any]) -> None:
     assert answer["outcome"] in {"Fits", "Preempts"}
 
 
+def test_it_can_be_applied_and_asked_about_again() -> None:
+    shown, answer = asked(*NODES, pod("example-1", on="n1", level=""))
+    assert (shown["metadata"]["namespace"], shown["metadata"]["name"]) == ("default", "example-2")
+    assert answer["outcome"] == "Fits"
+
+
+def test_a_class_that_never_preempts_is_not_used() -> None:
+    shown, _ = asked(priority_class("patient", value=900, preemptionPolicy="Never"), *NODES)
+    assert "priorityClassName" not in shown["spec"]
+
+
 def test_an_empty_cluster_has_one_too() -> None:
     _, answer = asked(priority_class("only", value=5))
     assert answer["outcome"] == "Unschedulable"

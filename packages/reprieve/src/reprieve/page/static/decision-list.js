@@ -25,11 +25,13 @@ class DecisionList extends HTMLElement {
   #lists = h("div", {}, this.#list, this.#refusalsHead, this.#refusals);
   #settle = roving(this.#lists, "button");
   #more = h("button", { type: "button", class: "more", onclick: () => { this.#shown += MOST_ROWS; this.#render(); } }, "Show more");
-  #empty = h("p", { class: "empty", hidden: true }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here. To see one: What-if, Example, Apply.");
+  #empty = h("p", { class: "empty", hidden: true }, "No decision yet. When a pod does not fit, the scheduler decides what to preempt, and it appears here.");
+
+  #tryIt = h("p", { class: "empty", hidden: true }, "What-if asks what a manifest would do, and changes nothing; its Example is a start.");
 
   connectedCallback() {
     if (this.firstChild) return;
-    this.append(h("div", { class: "bar" }, this.#filter, this.#count), this.#empty, this.#lists, this.#more);
+    this.append(h("div", { class: "bar" }, this.#filter, this.#count), this.#empty, this.#tryIt, this.#lists, this.#more);
   }
 
   show(picture) {
@@ -65,6 +67,7 @@ class DecisionList extends HTMLElement {
     const folds = folded(refused, ({ demand, why }) => ({ key: demand.key, reason: why }));
     setText(this.#count, plural(wanted.length, "decision"));
     this.#empty.hidden = wanted.length > 0;
+    this.#tryIt.hidden = this.#picture.decisions.size > 0 || !this.#picture.can.whatif;
     this.#more.hidden = Math.max(others.length, folds.length) <= this.#shown;
     this.#refusalsHead.hidden = refused.length === 0;
     setText(this.#refusalsHead, `Refused: ${plural(refused.length, "decision")}${folds.length < refused.length ? ` of ${plural(folds.length, "kind")}` : ""}`);

@@ -93,10 +93,11 @@ function track({ stages = [], summary: { stage, outcome } }) {
 /** The first stages take less than a second. */
 const shortSpan = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : span(seconds));
 
-function quality({ summary: { why, cost, bound, proved, ended } }) {
+function quality({ miss = null, summary: { why, cost, bound, proved, ended } }) {
   const [words, least] = [costWords(cost), costWords(bound)];
   const lines = [
     why && h("div", {}, h("dt", {}, "Why"), h("dd", {}, why)),
+    miss?.because && h("div", {}, h("dt", {}, "Nearest"), h("dd", {}, miss.because.text)),
     words && h("div", {}, h("dt", {}, "Cost"), h("dd", {}, words)),
     proved === false && least && h("div", {}, h("dt", {}, "Bound"), h("dd", {}, `No plan can do better than: ${least}.`)),
     ended && h("div", {}, h("dt", {}, "Ended"), h("dd", {}, spaced(ended))),

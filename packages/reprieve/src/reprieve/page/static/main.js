@@ -335,16 +335,16 @@ class Page {
   #emphasizeDecision() {
     this.#selected = null;
     if (this.#decision === null) return this.#map.emphasize(null);
-    const { id, summary: { nodes = [], demand, outcome }, preemption, placements = [], findings = [], miss = null } = this.#decision;
+    const { id, summary: { nodes = [], outcome }, preemption, placements = [], findings = [], miss = null } = this.#decision;
     if (outcome === "refused") {
       const excluded = findings.flatMap(({ reason, examples = [] }) => examples.map((name) => ({ name, because: reason })));
       const near = nearness(this.#shown, { miss, excluded });
-      return this.#map.emphasize(emphasis(`Decision ${id}: ${shownKey(demand.key, demand.uid)} does not fit.${miss?.because ? ` Nearest: ${miss.because.text}.` : ""}`, this.#shown, { near }));
+      return this.#map.emphasize(emphasis(`It does not fit.${miss?.because ? ` Nearest: ${miss.because.text}.` : ""}`, this.#shown, { near }));
     }
     const { victims = [], pods = 0, spared = [], unitsSpared = 0, podsSpared } = preemption ?? {};
     const beside = spared.flatMap(({ unit }) => podsOfUnit(this.#shown, unit)).map(({ uid }) => uid);
     const where = new Set([...nodes, ...victims.map(({ node }) => node).filter(Boolean)]);
-    const title = `Decision ${id}: ${plural(pods, "victim")} on ${plural(where.size, "node")}, ${sparedWords(unitsSpared, podsSpared)} spared.`;
+    const title = `Decision ${id}: ${plural(pods, "victim")} on ${plural(where.size, "node")}${unitsSpared ? `, ${sparedWords(unitsSpared, podsSpared)} spared` : ""}.`;
     this.#map.emphasize(emphasis(title, this.#shown,
       { victims: victims.map(({ pod }) => pod.uid), spared: beside, nodes: where, placements: placements.length ? placements : nodes.map((node) => ({ node })) }));
   }
@@ -372,7 +372,10 @@ class Page {
   async #loadHistory() {
     clearTimeout(this.#historyDue);
     this.#historyDue = 0;
-    if (this.#live.can.history === false) return this.#scrubber.show(null, "This is the present. To look back into a journal, open it with `reprieve page DIR`.");
+    if (this.#live.can.history === false) {
+      const how = this.#live.mode === "up" ? "`reprieve up --data-dir DIR` keeps a history to look back into." : "To look back into a journal, open it with `reprieve page DIR`.";
+      return this.#scrubber.show(null, `This is the present. ${how}`);
+    }
     try {
       this.#history = await this.#client.history();
       this.#scrubber.show(this.#history);

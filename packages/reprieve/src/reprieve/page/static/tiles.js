@@ -6,7 +6,7 @@ import { labelOf } from "./layout.js";
 import { LEAVING, MARKED } from "./words.js";
 
 const SINGLE_PODS = 26; // from this size on, a tile has a block for each pod
-const NAMED = 110; // from this size on, a block has the name of its pod
+const NAMED = 84; // from this size on, a block has the name of its pod
 const LINE = 13;
 const SEEN = 4; // how high a block is at least, where a name has no room
 const SIGNS = 12; // below, a colour alone has to do: the lens and the table have the words

@@ -76,7 +76,6 @@ export function priorityWords(priority, own) {
 
 /** "20 units (1,936 pods)"; versions before v1alpha2 did not count the pods. */
 export function sparedWords(units, pods = 0) {
-  if (units === 0) return "no unit";
   return pods >= units ? `${plural(units, "unit")} (${plural(pods, "pod")})` : plural(units, "unit");
 }
 
