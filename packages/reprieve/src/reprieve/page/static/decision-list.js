@@ -67,7 +67,7 @@ class DecisionList extends HTMLElement {
     const folds = folded(refused, ({ demand, why }) => ({ key: demand.key, reason: why }));
     setText(this.#count, plural(wanted.length, "decision"));
     this.#empty.hidden = wanted.length > 0;
-    this.#tryIt.hidden = this.#picture.decisions.size > 0 || !this.#picture.can.whatif;
+    this.#tryIt.hidden = this.#picture === null || this.#picture.decisions.size > 0 || !this.#picture.can.whatif;
     this.#more.hidden = Math.max(others.length, folds.length) <= this.#shown;
     this.#refusalsHead.hidden = refused.length === 0;
     setText(this.#refusalsHead, `Refused: ${plural(refused.length, "decision")}${folds.length < refused.length ? ` of ${plural(folds.length, "kind")}` : ""}`);

@@ -49,12 +49,12 @@ export function layOut(sections, width, height, zoom = 0) {
   const most = Math.max(...sections.map((section) => section.nodes.length));
   let perTile = 2;
   while (perTile <= most && !fits(SEVERAL, SEVERAL, perTile)) perTile *= 2;
-  return placed(sections, width, SEVERAL, SEVERAL, perTile);
+  return placed(sections, width, SEVERAL, highest(SEVERAL, (wide, high) => fits(wide, high, perTile)), perTile);
 }
 
-/** A little less wide, tiles may find room beside each other and be much higher. */
+/** A little less wide, tiles may find room beside each other and be much higher. Names are worth more. */
 function roomiest(widest, fits) {
-  const shapes = countdown(widest, Math.ceil(widest * NARROWER)).filter((wide) => fits(wide, wide)).map((wide) => [wide, highest(wide, fits)]);
+  const shapes = countdown(widest, Math.ceil(widest * NARROWER)).filter((wide) => labelOf(wide) === labelOf(widest) && fits(wide, wide)).map((wide) => [wide, highest(wide, fits)]);
   return shapes.reduce((best, one) => (one[0] * one[1] > best[0] * best[1] ? one : best));
 }
 

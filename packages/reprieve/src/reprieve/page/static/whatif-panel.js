@@ -19,7 +19,7 @@ class WhatIfPanel extends HTMLElement {
     id: "whatif-yaml", rows: "14", spellcheck: "false", placeholder: "Paste a manifest: pods, Deployments, Jobs, PodGroups…",
     onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.#ask(); },
   });
-  #askButton = h("button", { type: "button", class: "primary", title: "Ask, and submit nothing", onclick: () => this.#ask() }, "What would it do? ", h("kbd", {}, "Ctrl Enter"));
+  #askButton = h("button", { type: "button", class: "primary", title: "Ask, and submit nothing (Ctrl Enter)", onclick: () => this.#ask() }, "What would it do? ", h("kbd", {}, "Ctrl ⏎"));
   #applyButton = h("button", { type: "button", hidden: true, title: "Create these objects in the cluster", onclick: () => this.#apply() }, "Apply");
   #exampleButton = h("button", { type: "button", title: "Write a manifest for this cluster, and ask about it", onclick: () => this.#example() }, "Example");
   #result = h("div", { class: "result", "aria-live": "polite" });
