@@ -1,8 +1,9 @@
-"""Where would the pods of a unit go if it were evicted? One fixed number for each unit, as if it went alone.
+"""Where would the pods of a unit go if it were evicted? One fixed class for each unit, as if it went alone.
 
-The nodes that it runs on are left out: the demand takes the room there. What other victims leave, and where
-their replacements go, is not considered; so the number can enter a sum. For a plan, ``onward`` does consider
-it: no number of a single unit, so that it is reported and no criterion.
+Its pods fit in free room, or only by preempting others, which is a cascade of evictions, or nowhere. The
+nodes that the unit runs on are left out: the demand takes the room there. What other victims leave, and where
+their replacements go, is not considered, so that the class can enter a sum. For a plan, ``onward`` does
+consider it: that is no number of a single unit, so it is reported and no criterion.
 """
 
 from collections import Counter
@@ -26,48 +27,51 @@ from reprieve.preemption.plan import Onward, Plan
 from reprieve.preemption.policy import Question
 from reprieve.preemption.units import Unit, Units
 
-FITS, PREEMPTS, NOWHERE_TO_GO = range(3)
+FITS, PREEMPTS, NOWHERE_TO_GO = range(3)  # cascade classes: the higher, the worse for the workload
 _NONE_BELOW = -(1 << 63)  # no unit has a lower priority
 _HIGHEST = (1 << 63) - 1
 
-_Kind = tuple[bytes, bytes]  # what a pod requests, and the nodes that it may use
+# What a pod requests [resource], and the nodes that it may use [node]. Pods of one kind go to the same nodes,
+# so each question is answered once for a kind; bytes of arrays are keys, arrays are not.
+_Kind = tuple[bytes, bytes]
 
 
 class Cascades:
-    """Of units that are asked for one after the other: what is known of equal pods is not computed again."""
+    """The classes of units that are asked for one after the other: equal pods are looked at once."""
 
     def __init__(self, question: Question, units: Units) -> None:
-        self._units, self._picture = units, _Picture(question, lambda: units)
+        self._units, self._capacity = units, _Capacity(question, lambda: units)
 
     def of(self, numbers: Ints) -> Ints:
-        """[unit] 0 if its pods fit in free room, 1 if only by preempting others, 2 if nowhere.
-
-        0 also for all but these units.
-        """
+        """[unit] the classes of these units (numbers); zero for all others."""
         found = np.zeros(len(self._units.priority), np.int64)
         if len(numbers):
-            found[numbers] = _Classes(self._picture, self._units, numbers).found()
+            found[numbers] = _Classes(self._capacity, self._units, numbers).found()
         return found
 
     def at_least(self, allowed: Mask) -> int:
-        """No unit of these has a lower number: as if all pods were as small as the smallest, could run on any
-        node, and had the highest priority."""
-        units, picture, some = self._units, self._picture, allowed & (self._units.size > 0)
+        """A lower bound on the classes of the allowed units ([unit]).
+
+        It is the class of a pod that is as small as the smallest in each resource, may run on any node, and
+        has the highest priority: no unit has it easier.
+        """
+        units, capacity, some = self._units, self._capacity, allowed & (self._units.size > 0)
         if not some.any():
             return FITS
-        # Those of all pods that run: they are read in one go, and bound what is asked about.
-        running = units.of_pod != NOWHERE
+        # The smallest of all pods that run, and not of the allowed units alone: the column is read in one go,
+        # and a smaller pod only lowers the bound.
+        running = units.of_pod != NOWHERE  # [pod]
         smallest = np.where(running, units.view.pods.requests, _HIGHEST).min(axis=1)
         kind = smallest.tobytes(), np.ones(len(units.view.nodes), np.bool_).tobytes()
-        if picture.seats(kind, _NONE_BELOW).any():
+        if capacity.seats(kind, _NONE_BELOW).any():
             return FITS
         highest = int(np.maximum.reduce(units.scheduling, where=some, initial=-_HIGHEST))
-        preempts = highest > picture.lowest and bool(picture.seats(kind, highest).any())
+        preempts = highest > capacity.lowest and bool(capacity.seats(kind, highest).any())
         return PREEMPTS if preempts else NOWHERE_TO_GO
 
 
 def onward(question: Question, plan: Plan) -> Onward:
-    """Where the victims of a plan go, the most important first, each off the nodes of its own unit.
+    """Count where the victims of a plan go, the most important first, each off the nodes of its own unit.
 
     The demand is in its place. A pod that preempts takes the room of units below it that are left.
     """
@@ -75,12 +79,12 @@ def onward(question: Question, plan: Plan) -> Onward:
     on_one_node = len({*where[rows].tolist(), *plan.placement.nodes}) == 1
     if on_one_node and plan.costs_by(CASCADE) == NOWHERE_TO_GO * len(plan.victims):
         return Onward(0, 0, len(rows))  # elsewhere, nothing is different without them
-    picture, found = _Remaining(question, plan), Counter[int]()
-    if not picture.has_room():
+    remaining, found = _Remaining(question, plan), Counter[int]()
+    if not remaining.has_room():
         return Onward(0, 0, len(rows))
-    for unit, others in picture.victims():
-        for kind, pods in groupby(unit.pods, key=picture.kind):
-            found.update(picture.go(unit, kind, len(list(pods)), others))
+    for unit, others in remaining.victims():
+        for kind, pods in groupby(unit.pods, key=remaining.kind):
+            found.update(remaining.go(unit, kind, len(list(pods)), others))
     return Onward(found[FITS], found[PREEMPTS], found[NOWHERE_TO_GO])
 
 
@@ -89,13 +93,15 @@ class _Remaining:
 
     def __init__(self, question: Question, plan: Plan) -> None:
         view, gone = question.view, [pod for unit in plan.victims for pod in unit.pods]
-        places = np.array(plan.places, np.int64).reshape(-1, 2)
+        places = np.array(plan.places, np.int64).reshape(-1, 2)  # [member] its row, and that of its node
         after = moved(without(view, gone), places[:, 0], places[:, 1])
         self._question, self._victims, self._where = question, plan.victims, view.where
-        self._picture = _Picture(replace(question, view=after), lambda: question.policy.units(after))
-        self._left = self._picture.left(_NONE_BELOW).copy()
-        self._by_name = np.argsort(view.nodes.rank)
-        self.kind = self._picture.kind
+        self._capacity = _Capacity(replace(question, view=after), lambda: question.policy.units(after))
+        # [resource, node] less than zero where a pod has taken the room of lower units: what they free is
+        # then found smaller by that, and is not taken twice.
+        self._left = self._capacity.left(_NONE_BELOW).copy()
+        self._by_name = np.argsort(view.nodes.rank)  # the rows of nodes in the order of their names
+        self.kind = self._capacity.kind
 
     def has_room(self) -> bool:
         """Whether any node has some for the smallest victim, if units of lower priority went as well."""
@@ -103,29 +109,30 @@ class _Remaining:
         smallest = self._question.view.pods.requests[:, rows].min(axis=1, initial=_HIGHEST)
         kind = smallest.tobytes(), np.ones(self._left.shape[1], np.bool_).tobytes()
         own = max((u.priority if u.scheduling is None else u.scheduling for u in self._victims), default=0)
-        return bool(self._picture.seats(kind, own).any())
+        return bool(self._capacity.seats(kind, own).any())
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
-        """With the nodes that each is not on."""
+        """The victims, each with the nodes ([node]) that it is not on."""
         for unit in self._victims:
             others = np.ones(self._left.shape[1], np.bool_)
             others[self._where[list(unit.pods)]] = False
             yield unit, others
 
     def go(self, unit: Unit, kind: _Kind, count: int, others: Mask) -> dict[int, int]:
-        """How many of so many equal pods find room, and how: the first nodes by name are filled up."""
+        """Place so many equal pods, and count them by class: the first nodes by name are filled up."""
         found = {FITS: self._fill(kind, self._left, count, others)}
         count -= found[FITS]
         if count:
             own = unit.priority if unit.scheduling is None else unit.scheduling
-            left = self._left + self._picture.freed(own)
+            left = self._left + self._capacity.freed(own)
             found[PREEMPTS] = self._fill(kind, left, count, others)
             found[NOWHERE_TO_GO] = count - found[PREEMPTS]
         return found
 
     def _fill(self, kind: _Kind, left: Ints, count: int, others: Mask) -> int:
-        """Takes room for as many of these pods as fit into so much; says for how many."""
-        seats = np.where(others, np.minimum(self._picture.fitting(kind, left), count), 0)[self._by_name]
+        """Take room for as many of these pods as fit into so much ([resource, node]), and count them."""
+        # Both in the order of names: the seats of each node, and of all nodes before it.
+        seats = np.where(others, np.minimum(self._capacity.fitting(kind, left), count), 0)[self._by_name]
         before = np.cumsum(seats) - seats
         some = np.flatnonzero((seats > 0) & (before < count))
         taken = np.minimum(count - before[some], seats[some])
@@ -134,34 +141,42 @@ class _Remaining:
 
 
 class _Classes:
-    """Units in columns: each kind of pod is looked at once for each priority, and not for each unit."""
+    """Units in columns: each kind of pod is looked at once for each priority, and not for each unit.
 
-    def __init__(self, picture: "_Picture", units: Units, numbers: Ints) -> None:
-        self._picture, self._priority = picture, units.scheduling[numbers]
+    A unit is named by its place in ``numbers``; ``[unit]`` is by that place.
+    """
+
+    def __init__(self, capacity: "_Capacity", units: Units, numbers: Ints) -> None:
+        self._capacity, self._priority = capacity, units.scheduling[numbers]
         pods = units.pods_of(numbers)
         place_of = np.full(len(units.priority), NOWHERE)
         place_of[numbers] = np.arange(len(numbers))
-        unit = place_of[units.of_pod[pods]]
-        self._kinds, codes = picture.kinds(pods)
-        # Entries: which kinds of pods each unit has, and how many.
+        unit = place_of[units.of_pod[pods]]  # [pod of these units]
+        self._kinds, codes = capacity.kinds(pods)
+        # [entry] one for each kind of pods in each unit, and how many of its pods are of the kind. Unit and
+        # kind are one number, which sorts by unit.
         width, nodes = len(self._kinds), len(units.view.nodes)
         pairs, self._count = np.unique(unit * width + codes, return_counts=True)
         self._unit, self._kind = pairs // width, pairs % width
-        # Which nodes each unit is on, and where its part of that list begins and ends.
+        # The nodes of all units, unit by unit: [unit] where its part of the list begins, and how long it is.
         on, self._node = np.divmod(np.unique(unit * nodes + units.view.where[pods]), nodes)
         bounds = np.searchsorted(on, np.arange(len(numbers) + 1))
         self._first, self._spans = bounds[:-1], np.diff(bounds)
 
     def found(self) -> Ints:
+        """[unit] the class."""
         fits = self._has_seats(np.full(len(self._priority), _NONE_BELOW), np.ones_like(self._unit, np.bool_))
-        others = ~fits & (self._priority > self._picture.lowest)
+        others = ~fits & (self._priority > self._capacity.lowest)
         preempts = others & self._has_seats(self._priority, others[self._unit])
         return np.select([fits, preempts], [FITS, PREEMPTS], NOWHERE_TO_GO)
 
     def _has_seats(self, below: Ints, asked: Mask) -> Mask:
-        """[unit] whether its pods have seats off its nodes, if units of a priority below so much were gone.
+        """[unit] whether its pods have seats off its nodes, if all units of a lower priority were gone.
 
-        Each kind of pod is given all the room. ``asked``: entries.
+        Each kind of pod is given all the room, as if the unit had no other.
+
+        below  [unit]   units of a priority below this are gone
+        asked  [entry]  the others are not looked at
         """
         enough = np.ones(len(self._priority), np.bool_)
         order = np.flatnonzero(asked)
@@ -169,35 +184,41 @@ class _Classes:
         kind, lower = self._kind[order], below[self._unit[order]]
         begins = np.flatnonzero((np.diff(kind, prepend=NOWHERE) != 0) | (np.diff(lower, prepend=0) != 0))
         widest, largest = self._spans.max(), self._count.max()
-        settled = NOWHERE  # a kind that has seats for all units; without more units gone, it still has
+        # The kind that has seats for every unit, on however many of the best nodes it runs. Its next entries
+        # have more units gone, and no fewer seats.
+        settled = NOWHERE
         for begin, end in pairwise([*begins.tolist(), len(order)]):
             code, priority, entries = int(kind[begin]), int(lower[begin]), order[begin:end]
             if code == settled:
                 continue
-            seats = self._picture.seats(self._kinds[code], priority)
+            seats = self._capacity.seats(self._kinds[code], priority)
             units, total = self._unit[entries], int(seats.sum())
+            # A unit has one entry of a kind: these units are distinct.
             enough[units] &= total - self._own(seats, units) >= self._count[entries]
             if total - seats.max(initial=0) * widest >= largest:
                 settled = code
         return enough
 
     def _own(self, seats: Ints, units: Ints) -> Ints:
-        """[unit] the seats on its own nodes."""
+        """The seats on its own nodes, for each of these units."""
+        # ``entries``: the parts of these units in the list of nodes, one after the other. None is empty, as
+        # reduceat requires: a unit with an entry has a pod that runs.
         spans = self._spans[units]
         ends = np.cumsum(spans)
         entries = np.repeat(self._first[units] - (ends - spans), spans) + np.arange(ends[-1])
         return np.add.reduceat(seats[self._node[entries]], ends - spans)
 
 
-class _Picture:
+class _Capacity:
     """How many pods of each kind each node could take, as it is and without units of lower priorities."""
 
     def __init__(self, question: Question, units: Callable[[], Units]) -> None:
         """``units``: made only if free room does not suffice."""
         view = question.view
         self._question, self._make_units = question, units
+        # [resource] what a profile ignores is no room
         self._counted = np.array([not is_ignored(n, question.profile) for n in view.axis.names], np.bool_)
-        self._left = {_NONE_BELOW: view.allocatable - view.requested}
+        self._left = {_NONE_BELOW: view.allocatable - view.requested}  # see ``left``
         self._nodes_of: dict[object, bytes] = {}
         self._kind_of: dict[int, _Kind] = {}  # by the identity of a shape: pods of one template share it
         self._ties_all = any(default.required for default in question.profile.default_spread)
@@ -209,7 +230,7 @@ class _Picture:
 
     @cached_property
     def lowest(self) -> int:
-        """Of all priorities."""
+        """The lowest priority of a unit that runs."""
         units = self._units
         return int(np.minimum.reduce(units.priority, where=units.size > 0, initial=_HIGHEST))
 
@@ -218,20 +239,22 @@ class _Picture:
         return self.fitting(kind, self.left(below))
 
     def fitting(self, kind: _Kind, left: Ints) -> Ints:
-        """[node] how many pods of a kind fit into so much."""
+        """[node] how many pods of a kind fit into so much ([resource, node])."""
         needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
+        # No more than there are: of pods that request nothing, any number would fit.
         fits = np.full(len(nodes), len(self._question.view.pods))
         for row in np.flatnonzero((needs > 0) & self._counted).tolist():
             np.minimum(fits, left[row] // int(needs[row]), out=fits)
         return np.where(nodes, np.maximum(fits, 0), 0)
 
     def freed(self, below: int) -> Ints:
-        """What units of a lower priority use."""
+        """[resource, node] what units of a lower priority use."""
         return self.left(below) - self._left[_NONE_BELOW]
 
     def kinds(self, pods: Ints) -> tuple[list[_Kind], Ints]:
-        """The kinds of these pods, and which of them each pod is."""
+        """The kinds of these pods, and the place of each pod's in that list."""
         compiled = self._question.view.pods.compiled
+        # Pods of one template share a shape: there are few, and the kind of each is found once.
         shapes = np.fromiter((id(compiled[pod].shape) for pod in pods.tolist()), np.int64, len(pods))
         _, firsts, shape_of = np.unique(shapes, return_index=True, return_inverse=True)
         codes: dict[_Kind, int] = {}
@@ -279,7 +302,7 @@ class _Picture:
         return pods_of
 
     def _nodes(self, pod: int) -> Mask:
-        """The nodes that all constraints but room allow."""
+        """[node] whether all constraints but room allow it."""
         view, profile = self._question.view, self._question.profile
         ask, nodes = Ask(view, pod, profile), np.ones(len(view.nodes), np.bool_)
         for constraint in constraints_under(profile):
@@ -288,10 +311,10 @@ class _Picture:
         return nodes
 
     def left(self, priority: int) -> Ints:
-        """What is left if all units of a lower priority are gone."""
+        """[resource, node] what is left if all units of a lower priority are gone."""
         if priority not in self._left:
             view, of_pod = self._question.view, self._units.of_pod
-            lower = of_pod != NOWHERE
+            lower = of_pod != NOWHERE  # [pod]
             lower[lower] = self._units.priority[of_pod[lower]] < priority
             rows = np.flatnonzero(lower)
             freed = sums_by_node(view.pods.requests[:, rows], view.where[rows], len(view.nodes))

@@ -26,7 +26,7 @@ def not_at_all(_: Units) -> Improve:
 
 
 def busy(_: Units) -> Improve:
-    """The same, where a solver would have been asked."""
+    """The first plan is the plan, and it counts as unanswered that a solver was not asked."""
 
     def improve(_: RoomModel, start: Solution | None, effort: Effort) -> Improved:
         effort.fell_short = effort.unanswered = True
@@ -62,7 +62,7 @@ class Remembered:
 
 @dataclass(slots=True, eq=False)
 class Deferral:
-    """Of one decision. ``patience``: how many seconds answers may take."""
+    """What one decision asks, and what was answered. ``patience``: how many seconds answers may take."""
 
     patience: float
     answers: Sequence[Improvement] = ()

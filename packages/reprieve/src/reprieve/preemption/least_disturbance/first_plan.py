@@ -27,7 +27,7 @@ _LEVELS = 5  # ceilings for which a first plan is made
 _ROUNDS = 3  # in which members of several shapes choose their seats
 _NEXT = 1e-4  # what a criterion weighs beside the one before it; only the order of trials depends on it
 _SIZE = 0.1  # what room weighs that takes no member's place yet, but brings nodes closer to it
-_HARM = 1e6  # what it weighs that a unit, with the others that go, exceeds a budget
+_EXCESS = 1e6  # what each pod weighs by which a unit, with the others that go, exceeds a budget
 _AT_ONCE = 12  # the twelfth part of the units that can stay may go back in one round
 _SPARE_NODES = 4  # for each member, so many nodes are looked at that no unit ties to others
 
@@ -116,14 +116,18 @@ def _first_plan(model: RoomModel) -> Counts | None:
 
 
 class _Room:
-    """What nodes have left, in columns, while units are put back."""
+    """What nodes have left, in columns, while units are put back.
+
+    Here ``[unit]`` is by place in a list of single units, of all items; the more important units come first,
+    and ``[cell]`` is one node of one of them.
+    """
 
     def __init__(self, model: RoomModel) -> None:
         self._model, cells = model, model.cells
         self._needs = np.array(model.needs[0], np.int64)
         price = _weights_of(model)
         helpful = self._helpful_items(price)
-        # One entry for each unit; the more important ones come first, and win ties.
+        # Items come with the least important first: turned round, the more important unit wins a tie.
         counts = np.where(helpful, cells.units, 0)
         self._items = np.repeat(np.arange(len(counts)), counts)[::-1]
         listed = [model.items[i] for i in self._items.tolist()]
@@ -132,19 +136,20 @@ class _Room:
         self._unit = entries.places
         shares = (self._used / np.maximum(self._needs, 1)).max(axis=1, initial=0.0)
         self._size = np.bincount(self._unit, shares, len(listed))  # in members, whether or not they would fit
-        self._left = cells.left.copy()
+        self._left = cells.left.copy()  # [node, resource] with the units gone that were not put back
         np.add.at(self._left, self._node, self._used)
-        self._fits = self._capacity(self._left)
+        self._fits = self._capacity(self._left)  # [node] members
         # Elsewhere any number of units can go back: none of them takes a member's place.
         tight = (self._fits > self._capacity(cells.left))[self._node]
         self._unit, self._node, self._used = self._unit[tight], self._node[tight], self._used[tight]
         self._lost = np.zeros(len(self._unit), np.int64)  # [cell] members that lose their place there
         self._weigh(np.arange(len(self._unit)))
-        self._gone = np.ones(len(listed), np.bool_)
+        self._gone = np.ones(len(listed), np.bool_)  # [unit] was not put back
         self._price = price[self._items]
         self._budgets = _Charges(model, listed)
 
     def _weigh(self, cells: Ints) -> None:
+        """Count anew how many members lose their place if these cells' units are put back, each alone."""
         nodes = self._node[cells]
         self._lost[cells] = self._fits[nodes] - self._capacity(self._left[nodes] - self._used[cells])
 
@@ -156,7 +161,7 @@ class _Room:
         """
         model, cells = self._model, self._model.cells
         helps = model.capacities(model.emptied()) > model.capacities(cells.left)
-        coupled = np.array(model.coupled, np.bool_)
+        coupled = np.array(model.coupled, np.bool_)  # [item]
         tied = np.zeros(len(helps), np.bool_)
         tied[cells.node[coupled[cells.item]]] = True
         free = np.flatnonzero(helps & ~tied)
@@ -172,9 +177,9 @@ class _Room:
         """[node] what room for one member more costs, if units could be evicted in part: the cheapest."""
         model, cells = self._model, self._model.cells
         fits = model.capacities(cells.left)
-        lack = np.maximum((fits[:, None] + 1) * self._needs - cells.left, 0)
-        with np.errstate(divide="ignore"):
-            rates = price[cells.item, None] / cells.used
+        lack = np.maximum((fits[:, None] + 1) * self._needs - cells.left, 0)  # [node, resource]
+        with np.errstate(divide="ignore"):  # what a unit does not use, it cannot free at any price
+            rates = price[cells.item, None] / cells.used  # [cell, resource]
         least = np.full(lack.shape, np.inf)
         np.minimum.at(least, cells.node, rates)
         prices: Floats = np.where(lack > 0, lack * np.where(np.isfinite(least), least, 0.0), 0.0).max(axis=1)
@@ -189,16 +194,19 @@ class _Room:
         return dict(zip(items.tolist(), counts.tolist(), strict=True))
 
     def put_back(self) -> None:
+        # How many members may still lose their place.
         spare = self.seats - self._model.target
         while True:
             loss = self._losses()
             stays = self._gone & (loss <= spare)
             if not stays.any():
                 return
-            worth = (loss + _SIZE * self._size) / (self._price + self._budgets.harm())
+            # The room that a unit takes for its price: the least goes back first.
+            worth = (loss + _SIZE * self._size) / (self._price + self._budgets.excess())
             best = np.argsort(np.where(stays, worth, np.inf), kind="stable")
             best = best[: max(1, int(stays.sum()) // _AT_ONCE)]
             apart = self._apart(best) if len(best) > 1 else best
+            # Of units that share no node, the members that lose their place add up.
             apart = apart[np.cumsum(loss[apart]) <= spare]
             spare -= int(loss[apart].sum())
             self._return(apart)
@@ -208,11 +216,11 @@ class _Room:
         return np.bincount(self._unit, self._lost, len(self._gone)).astype(np.int64)
 
     def _apart(self, units: Ints) -> Ints:
-        """Of these units, in their order, those that share no node and no exceeded budget with one before."""
-        turn = np.full(len(self._gone), len(units))
+        """Leave out units that share a node or an exceeded budget with one before them in this order."""
+        turn = np.full(len(self._gone), len(units))  # [unit] its place in the order; the last one: not in it
         turn[units] = np.arange(len(units))
         here = np.flatnonzero(turn[self._unit] < len(units))
-        first = np.full(len(self._fits), len(units))
+        first = np.full(len(self._fits), len(units))  # [node] the first turn at which one of its units is
         np.minimum.at(first, self._node[here], turn[self._unit[here]])
         late = here[first[self._node[here]] < turn[self._unit[here]]]
         meets = np.zeros(len(units) + 1, np.bool_)
@@ -256,15 +264,17 @@ def _first_seats(model: RoomModel) -> tuple[Counts, Seats] | None:
 
 
 class _Seating:
-    """``gone``: units that go anyway. All others can go, but that has its price."""
+    """Members on nodes. ``gone``: units that go anyway; all others can go, but that has its price."""
 
     def __init__(self, model: RoomModel, gone: Counts) -> None:
         self._model = model
         self._needs = np.array(model.needs, np.int64)
+        # [shape, node]
         self._usable = np.array([[s in by for by in model.usable_by] for s in range(len(model.needs))])
         self._emptied = self._left_without({i: len(item.units) for i, item in enumerate(model.items)})
+        # [node, resource] what is left if all units, or only these, are gone; members take from both.
         self._left = self._left_without(gone)
-        self._minded = np.zeros(self._left.shape, np.bool_)  # [node, resource] a member there asks for it
+        self._requested = np.zeros(self._left.shape, np.bool_)  # [node, resource] a member there asks for it
         self.seats: Seats = {}
 
     def _left_without(self, gone: Counts) -> Ints:
@@ -275,8 +285,11 @@ class _Seating:
         return left
 
     def seat_all(self) -> bool:
-        """The smallest members are enough, and of these the largest choose first."""
-        average = np.maximum(self._emptied.mean(axis=0), 1)
+        """Give seats to the smallest members that are enough; of these the largest choose first.
+
+        False if one finds none.
+        """
+        average = np.maximum(self._emptied.mean(axis=0), 1)  # [resource] of a node
         size = (self._needs / average).max(axis=1, initial=0.0)
         smallest = sorted(
             (shape for shape, count in enumerate(self._model.members) for _ in range(count)),
@@ -290,12 +303,13 @@ class _Seating:
         fits: Mask = self._usable[shape] & (self._emptied[:, asked] >= needs[asked]).all(axis=1)
         if not fits.any():
             return False
+        # [node, resource] in shares of what the member needs; the resource that is shortest there counts
         lacking = np.maximum(needs[asked] - self._left[:, asked], 0) / needs[asked]
         short = np.where(fits, lacking.max(axis=1, initial=0.0), np.inf)
         node = int(short.argmin())
         self._emptied[node] -= needs
         self._left[node] -= needs
-        self._minded[node] |= asked
+        self._requested[node] |= asked
         self.seats[node, shape] = self.seats.get((node, shape), 0) + 1
         return True
 
@@ -304,20 +318,21 @@ class _Seating:
         model = self._model
         units = [i for i, item in reversed([*enumerate(model.items)]) for _ in item.units]
         items = [model.items[i] for i in units]
-        price = _weights_of(model)[units] + _Charges(model, items).harm()
+        price = _weights_of(model)[units] + _Charges(model, items).excess()
         needs = np.maximum(self._needs.max(axis=0), 1)
         room = np.array([sum((np.array(used) / needs).max() for _, used in item.footprint) for item in items])
         gone: Counts = {}
         for u in np.lexsort((np.arange(len(units)), -price / np.maximum(room, 1e-9))).tolist():
-            if not self._stays(units[u]):
+            if not self._put_back_one(units[u]):
                 gone[units[u]] = gone.get(units[u], 0) + 1
         return gone
 
-    def _stays(self, item: int) -> bool:
+    def _put_back_one(self, item: int) -> bool:
+        """Put a unit of the item back; False if a member has its room, of a resource that it requests."""
         footprint = [(node, np.array(used, np.int64)) for node, used in self._model.items[item].footprint]
         for node, used in footprint:
-            minded = self._minded[node]
-            if (self._emptied[node][minded] < used[minded]).any():
+            requested = self._requested[node]
+            if (self._emptied[node][requested] < used[requested]).any():
                 return False
         for node, used in footprint:
             self._emptied[node] -= used
@@ -328,23 +343,27 @@ class _Seating:
 
 
 class _Charges:
-    """Budgets that are exceeded by the units that are still gone."""
+    """By how much the units that are still gone exceed budgets, and what that weighs in the order of trials.
+
+    ``[share]`` is one budget that a unit is charged to. Only budgets that all units together exceed are here.
+    """
 
     def __init__(self, model: RoomModel, units: list[Item]) -> None:
         shares = [(u, b, n) for u, item in enumerate(units) for b, n in item.budgets if b in model.breakable]
         columns = np.array(shares, np.int64).reshape(len(shares), 3).T
         self._unit, self._budget, self._pods = columns
         self._units = len(units)
+        # [budget] by how many pods it is exceeded; less than zero if more could go
         self._over = np.bincount(self._budget, self._pods, len(model.allowances)) - model.allowances
-        self._harm = self._weighed()
+        self._excess = self._weighed()
 
-    def harm(self) -> Floats:
-        """[unit] what its eviction weighs with that of the others."""
-        return self._harm
+    def excess(self) -> Floats:
+        """[unit] what its part in exceeded budgets weighs, as things are."""
+        return self._excess
 
     def _weighed(self) -> Floats:
         over = np.minimum(self._pods, np.maximum(self._over[self._budget], 0))
-        return np.bincount(self._unit, _HARM * over, self._units).astype(np.float64)
+        return np.bincount(self._unit, _EXCESS * over, self._units).astype(np.float64)
 
     def late(self, turn: Ints) -> Ints:
         """The turns at which a unit is put back that shares an exceeded budget with one before it."""
@@ -358,16 +377,19 @@ class _Charges:
         shares = units[self._unit]
         if shares.any():
             np.subtract.at(self._over, self._budget[shares], self._pods[shares])
-            self._harm = self._weighed()
+            self._excess = self._weighed()
 
 
 def _weights_of(model: RoomModel) -> Floats:
-    """[item] one number for all criteria that are sums; the first weighs most."""
+    """[item] one number for all criteria that are sums; the first weighs most.
+
+    Only the order of trials depends on it: plans are compared criterion by criterion.
+    """
     sums = [place for place, term in enumerate(model.order) if _has_price(term)]
     prices = np.array([item.prices for item in model.items], np.float64).reshape(-1, len(model.order))[
         :, sums
     ]
-    # Each as a part of what a unit costs on average: sums of priorities are large numbers.
+    # [item, criterion] each as a part of what a unit costs on average: sums of priorities are large numbers.
     prices = prices / np.maximum(prices.mean(axis=0), 1.0) if len(prices) else prices
     weights: Floats = prices @ (_NEXT ** np.arange(len(sums))) + _NEXT ** len(sums)
     return weights

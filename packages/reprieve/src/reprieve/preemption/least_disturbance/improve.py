@@ -329,7 +329,7 @@ class _Stages:
         values = solver.begin(self.start)
         if upto == len(known) == 0:
             stage = solver.feasible(values)
-            return self._told(solver.program, stage.solution, known, stage)
+            return self._recorded(solver.program, stage.solution, known, stage)
         for place in range(len(known), upto):
             if model.order[place].measured is Measure.SUM:
                 stage = solver.minimise(place, values)
@@ -341,13 +341,13 @@ class _Stages:
                     stage = replace(stage, solution=solver.begin(self.start))
             values = stage.solution
             if not stage.proved or stage.infeasible:
-                return self._told(solver.program, values, (*solver.known, stage.bound), stage)
+                return self._recorded(solver.program, values, (*solver.known, stage.bound), stage)
             solver.known.append(stage.value)
             if (within := _within_budgets(model, solver.known)) is not model:
-                self._told(solver.program, values, (), stage)
+                self._recorded(solver.program, values, (), stage)
                 model, solver = within, self._solver(within, tuple(solver.known))
                 values = solver.begin(self.start)
-        return self._told(solver.program, values, tuple(solver.known), _Stage(0, 0, values))
+        return self._recorded(solver.program, values, tuple(solver.known), _Stage(0, 0, values))
 
     def _solver(self, model: RoomModel, known: Sequence[float]) -> _Solver:
         return _Solver(program_of(model), self.effort, list(known))
@@ -357,8 +357,8 @@ class _Stages:
         stage = solver.feasible(values)
         while stage.solution is not None:
             model, program = solver.program.model, solver.program
-            self._told(program, stage.solution, (), stage)
-            value = self._cost(self._of(program, stage.solution))[place]
+            self._recorded(program, stage.solution, (), stage)
+            value = self._cost(self._solution(program, stage.solution))[place]
             lower = max((one for one in _levels(model, place) if one < value), default=None)
             if lower is None:
                 return _Stage(value, value, stage.solution)
@@ -371,17 +371,18 @@ class _Stages:
             stage = tried
         return stage
 
-    def _of(self, program: Program, values: Sequence[float]) -> Solution:
+    def _solution(self, program: Program, values: Sequence[float]) -> Solution:
         return Solution(program.model.units_of(program.counts(values)), program.seats(values))
 
-    def _told(
+    def _recorded(
         self, program: Program, values: Sequence[float] | None, bound: tuple[float, ...], stage: _Stage
     ) -> Improved:
+        """Note what a stage found: a better plan is the start of the next stage."""
         if not stage.proved:
             self.effort.fell_short = True
         if values is None:
             return Improved(None, bound, stage.proved, stage.infeasible)
-        self.start = self._better(self._of(program, values))
+        self.start = self._better(self._solution(program, values))
         return Improved(self.start, bound, stage.proved)
 
     def _better(self, found: Solution) -> Solution:

@@ -1,8 +1,11 @@
 """What a solver needs of a question, in plain numbers: members, nodes, and units that can make room.
 
-Small enough to be handed to another process, and free of rows of a snapshot but for the numbers of units and
-nodes in the answer. Covers room alone: constraints between pods are checked when a plan is verified.
-Snapshots and questions are not known here.
+The model is small enough to be handed to another process, and free of rows of a snapshot but for the numbers
+of units and nodes in the answer. It covers room alone: constraints between pods are checked when a plan is
+verified.
+
+Equal members have one shape. Tuples are by place: of a node, an
+item, a shape, a resource that any member requests, a budget.
 """
 
 import math
@@ -76,13 +79,15 @@ Counts = dict[int, int]  # items, and how many of the units of each are evicted
 
 @dataclass(frozen=True)
 class RoomModel:
+    """The room that members need, and the units that could make it."""
+
     order: tuple[Term, ...]
     needs: tuple[Amounts, ...]  # of a member of each shape
     members: tuple[int, ...]  # how many there are of each shape
     target: int  # how many members must get room
     left: tuple[Amounts, ...]  # what each node has left; less than nothing if it is overdrawn
     usable_by: tuple[tuple[int, ...], ...]  # for each node, the shapes whose members it may take
-    nodes: tuple[int, ...]  # rows
+    nodes: tuple[int, ...]  # the row of each in the snapshot
     items: tuple[Item, ...]
     allowances: tuple[int, ...]  # by budget
     groups: GroupNeeds  # those of the items
@@ -92,12 +97,12 @@ class RoomModel:
     barred: tuple[tuple[int, ...], ...] = ()  # units that do not suffice, although they leave enough room
 
     def below(self, ceiling: float) -> "RoomModel":
-        """The same, with no unit above this priority."""
+        """The model without units above this priority."""
         items = tuple(item for item in self.items if item.priority <= ceiling)
         return self if len(items) == len(self.items) else replace(self, items=items)
 
     def up_to(self, place: int, most: float) -> "RoomModel":
-        """The same, with no unit that costs more than this by a term that is no sum."""
+        """The model without units that cost more than this by a term that is no sum."""
         if self.order[place].measured is Measure.PRIORITY:
             return self.below(most)
         if self.order[place].measured is Measure.HIGHEST:
@@ -107,7 +112,7 @@ class RoomModel:
         return replace(self, items=tuple(item for item in cut if item.units))
 
     def within_budgets(self) -> "RoomModel":
-        """The same, if no budget may be exceeded: without units that exceed one alone."""
+        """The model if no budget may be exceeded: without units that exceed one alone."""
         most = ((item, self._affordable(item)) for item in self.items)
         items = tuple(item.first(count) for item, count in most if count > 0)
         return replace(self, items=items, breaks_no_budget=True)
@@ -123,7 +128,7 @@ class RoomModel:
 
     @cached_property
     def levels_within_budgets(self) -> list[float]:
-        """The same, if none goes that exceeds a budget alone. At any other level, some budget breaks."""
+        """The ``levels`` if no unit goes that exceeds a budget alone. At all others, some budget breaks."""
         exceeding = (any(n > self.allowances[b] for b, n in item.budgets) for item in self.items)
         among = ~np.fromiter(exceeding, np.bool_, len(self.items))
         return levels_of(
@@ -164,7 +169,7 @@ class RoomModel:
 
     @cached_property
     def coupled(self) -> list[bool]:
-        """[item] whether it matters to more than one node."""
+        """[item] whether its eviction matters to more than one node: by its room, a budget or a group."""
         return [
             len(item.footprint) > 1
             or any(budget in self.breakable for budget, _ in item.budgets)
@@ -275,7 +280,7 @@ class RoomModel:
         return is_affordable and not any(units.issubset(barred) for barred in self.barred)
 
     def without_success(self, units: tuple[int, ...]) -> "RoomModel":
-        """The same, if the eviction of these units was tried and did not help. Then nothing is exact."""
+        """The model once the eviction of these units was tried and did not help. Then nothing is exact."""
         return replace(self, barred=(*self.barred, units), is_exact=False)
 
     def lost(self, counts: Counts) -> dict[int, int]:
@@ -313,13 +318,19 @@ class RoomModel:
 
 
 def levels_of(priorities: Iterable[int], may_suffice: Callable[[float], bool]) -> list[float]:
-    """From the lowest priority up to which units may suffice; minus infinity: none need go."""
+    """The levels from the lowest up to which units may suffice; minus infinity stands for no unit.
+
+    More units make no less room, so the lowest can be bisected.
+    """
     levels = [-math.inf, *sorted(set(priorities))]
     return levels[bisect_left(levels, True, key=may_suffice) :]
 
 
 def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
-    """[node] how many members with these needs fit into so much, and at most so many."""
+    """[node] how many members with these needs ([resource]) fit into so much, and at most so many.
+
+    left  [node, resource]  less than zero if the node is overdrawn: then it takes no member that asks for it
+    """
     fits = np.full(len(left), most)
     for place, need in enumerate(needs):
         if need:
@@ -329,7 +340,10 @@ def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
 
 
 def most_seated(left: Ints, needs: Sequence[Amounts], members: Sequence[int], usable: Mask) -> int:
-    """How many members may fit into so much, if each shape had all the room. ``usable``: [shape, node]"""
+    """How many members may fit into so much, if each shape had all the room: no fewer than really fit.
+
+    left  [node, resource],  usable  [shape, node]
+    """
     shapes = zip(needs, members, usable, strict=True)
     return sum(min(count, int(capacities(left, need, count)[there].sum())) for need, count, there in shapes)
 
@@ -369,13 +383,14 @@ class Cells:
 
     def of_items(self, items: Ints) -> Entries:
         """The cells of these items, in their order; an item may be named several times."""
+        # [cell asked for] where its item is in the list, and how far it is from the first cell of that item.
         sizes = self.starts[items + 1] - self.starts[items]
         ends = np.cumsum(sizes)
         places = np.repeat(np.arange(len(items)), sizes)
         return Entries(np.arange(len(places)) + (self.starts[items] - (ends - sizes))[places], places)
 
     def left_without(self, gone: Mask) -> Ints:
-        """``gone``: items."""
+        """[node, resource] what is left without all units of these items ([item])."""
         left, cells = self.left.copy(), gone[self.item]
         np.add.at(left, self.node[cells], self.used[cells] * self.units[self.item[cells], None])
         return left

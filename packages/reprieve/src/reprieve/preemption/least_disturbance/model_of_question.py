@@ -1,4 +1,8 @@
-"""The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs."""
+"""The model of the room in a question: rows of a snapshot become the plain numbers that a solver needs.
+
+``reach_of`` finds the nodes and the units that matter, in columns; bounds are counted there. Of those units
+up to a priority ``model_of`` makes a model, for which each unit has to be priced.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +42,7 @@ class Reach:
     """
 
     members: Members
-    resource_rows: Ints
+    resource_rows: Ints  # [resource] that a member requests: its row in the snapshot
     nodes: Ints  # rows
     usable: Mask  # [shape, node] of these nodes
     left: Ints  # [node, resource]
@@ -51,10 +55,10 @@ class Reach:
 
     def below(self, ceiling: float) -> "Reach":
         """Without units above this priority."""
-        low = self.priority <= ceiling
+        low = self.priority <= ceiling  # [unit]
         if low.all():
             return self
-        kept, place_of = low[self.unit], np.cumsum(low) - 1
+        kept, place_of = low[self.unit], np.cumsum(low) - 1  # [cell], and [unit] its place among those kept
         return replace(
             self,
             units=self.units[low],
@@ -65,7 +69,7 @@ class Reach:
         )
 
     def emptied(self, among: Mask) -> Ints:
-        """[node, resource] what is left without these units."""
+        """[node, resource] what is left without these units ([unit])."""
         left, gone = self.left.copy(), among[self.unit]
         np.add.at(left, self.node[gone], self.used[gone])
         return left
@@ -83,10 +87,12 @@ def reach_of(question: Question, evictable: Evictable, nodes: Mask, ceiling: flo
     rows = rows[np.argsort(view.nodes.rank[rows])]  # names decide ties, never the order of rows
     place_of = np.full(len(view.nodes) + 1, NOWHERE)  # the last one stands for nowhere
     place_of[rows] = np.arange(len(rows))
+    # Pods of these units may be on other nodes as well: what they use there is no room for members.
     near = place_of[view.where[pods_there]] != NOWHERE
     near &= units.priority[units.of_pod[pods_there]] <= ceiling
     pods, resource_rows = pods_there[near], np.array(_needed_resources(question), np.int64)
     numbers, which = np.unique(units.of_pod[pods], return_inverse=True)
+    # A cell is a unit and a node, as one number, which sorts by unit; ``pair_of`` has the cell of each pod.
     width = max(1, len(rows))
     pairs, pair_of = np.unique(which * width + place_of[view.where[pods]], return_inverse=True)
     used = np.zeros((len(pairs), len(resource_rows)), np.int64)
@@ -135,6 +141,7 @@ class RoomsInReach:
     def levels_within_budgets(self) -> list[float]:
         """See ``RoomModel.levels_within_budgets``."""
         accounts, units = self._evictable.accounts, self._evictable.units
+        # Unit and budget as one number, and with how many of the unit's pods the budget is charged.
         charged = np.flatnonzero(units.of_pod[accounts.pods] != NOWHERE)
         width = max(1, accounts.width)
         pairs, pods = np.unique(
@@ -197,7 +204,7 @@ def model_of(question: Question, evictable: Evictable, reach: Reach, target: int
 
 
 def _needs(question: Question, reach: Reach) -> tuple[Amounts, ...]:
-    """Of a member of each shape."""
+    """What a member of each shape requests, of each resource that any requests."""
     requests, pods = question.view.pods.requests, question.demand.pods
     firsts = (pods[positions[0]] for positions in reach.members.by_shape)
     return tuple(tuple(requests[reach.resource_rows, pod].tolist()) for pod in firsts)
@@ -233,7 +240,11 @@ def _needed_resources(question: Question) -> list[int]:
 
 
 def _items(question: Question, evictable: Evictable, reach: Reach) -> tuple[Item, ...]:
-    """Equal pods on one node are one item, and each group is one. The least important come first."""
+    """Equal pods on one node are one item, and each group is one. The least important come first.
+
+    What a solver need not tell apart is one variable instead of many: most of a cluster's pods are of few
+    kinds.
+    """
     units, numbers = evictable.units, reach.units
     columns = (
         reach.priority.tolist(),

@@ -32,7 +32,7 @@ class _TooManyError(Exception):
 
 
 def patterns_of(model: RoomModel) -> EvictionPatterns:
-    """Of equal members. Nodes that look the same to the enumeration are enumerated once."""
+    """The patterns of all nodes, for equal members. Nodes that look the same to the enumeration share it."""
     known: dict[object, list[tuple[int, tuple[int, ...]]] | None] = {}
     least, most = (model.capacities(left).tolist() for left in (model.room(), model.emptied()))
     free, listed, dense = 0, list[EvictionPattern](), list[int]()
@@ -62,7 +62,7 @@ _Offer = tuple[int, Amounts, int]  # an item, what one unit of it uses, how many
 
 
 def _offers(model: RoomModel, left: Amounts, items: Sequence[tuple[int, Amounts]], most: int) -> list[_Offer]:
-    """The items whose eviction can help there, with no more room than is of use, the largest first.
+    """List the items whose eviction can help there, with no more room than is of use, the largest first.
 
     ``most``: how many members fit without all of them.
     """
@@ -149,9 +149,10 @@ class _Covers:
 
 
 def _worth_keeping(model: RoomModel, listed: Sequence[EvictionPattern]) -> Iterator[EvictionPattern]:
-    """Of nodes without coupled items only the cheapest, for each gain: no plan uses more nodes than members.
+    """Keep only the cheapest of the nodes without coupled items, for each gain.
 
-    All others can be exchanged for one of those, on a node that the plan does not use.
+    No plan uses more nodes than members. So a dearer one can be exchanged for one of those, on a node that
+    the plan does not use.
     """
     free_nodes: dict[int, list[tuple[tuple[int, ...], EvictionPattern]]] = {}
     bound = {pattern.node for pattern in listed if any(model.coupled[i] for i, _ in pattern.counts)}

@@ -1,7 +1,8 @@
 """The model as an integer program: columns, rows, and one objective for each criterion that is a sum.
 
 Nodes with few patterns have a column for each pattern; the other nodes have columns for their units and for
-the members that they take. Knows no solver.
+the members that they take. Whatever satisfies the model is a solution, so the best solution is a bound for
+all plans that the model covers.
 """
 
 import math
@@ -51,9 +52,8 @@ class Program:
     of_budget: dict[int, int] = field(default_factory=dict)
     of_group: dict[int, int] = field(default_factory=dict)  # whether it is left with too little
     of_idle: dict[int, int] = field(default_factory=dict)  # by leaf: pods that run on for nothing
-    of_further: dict[int, tuple[int, int]] = field(
-        default_factory=dict
-    )  # a seat, and how many are not enough
+    # a seat, and how many members there are not enough
+    of_further: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def column(self, upper: float, prices: Iterable[tuple[int, int]] = ()) -> int:
         if len(self.uppers) >= MOST_COLUMNS:
@@ -194,7 +194,7 @@ def _add_links(program: Program) -> None:
 
 
 def _add_steps(program: Program) -> None:
-    """Of equal members on a node without patterns: a column for the first that evictions make room for, one
+    """On a node without patterns, equal members have a column for the first that evictions make room for, one
     for the second, and so on.
 
     Rows for each of them are nearer to whole numbers than one row for all would be.

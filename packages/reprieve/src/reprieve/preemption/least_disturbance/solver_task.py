@@ -1,7 +1,7 @@
 """A model as bytes for a solver in whatever process, with names in place of rows, and the answer by name.
 
 The same room has the same bytes whatever the rows are, so that an answer can be matched with a later
-snapshot. How the bytes get there is not known here.
+snapshot.
 """
 
 import math
@@ -170,7 +170,7 @@ def message_of(request: ImprovePlan) -> bytes:
 
 
 def within(message: bytes, effort: int) -> bytes:
-    """The same with no more effort than this."""
+    """The message with no more effort than this."""
     asked = _MESSAGE.decode(message)
     return msgspec.msgpack.encode(
         _Message(asked.tasks, min(asked.effort, effort), asked.shared, asked.seconds)
@@ -187,8 +187,8 @@ def seconds_for(message: bytes) -> float:
 
 
 def solved(message: bytes, seconds_left: Callable[[], float] = unlimited) -> bytes:
-    """A function of the message alone, unless the time ends before the effort: then it is the best that was
-    found until then."""
+    """The answer to a message. It is a function of the message alone, unless the time ends before the effort:
+    then it is the best that was found until then."""
     asked = _MESSAGE.decode(message)
     effort = Effort(asked.effort, seconds_left=seconds_left)
     found = []

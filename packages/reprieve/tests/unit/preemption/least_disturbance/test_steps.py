@@ -11,7 +11,7 @@ from tests.unit.scheduler.making import a_node, a_pod
 
 from reprieve.model.objects import KubernetesObject
 from reprieve.preemption.least_disturbance import patterns, program
-from reprieve.preemption.least_disturbance.cascade import Cascades, _Picture
+from reprieve.preemption.least_disturbance.cascade import Cascades, _Capacity
 from reprieve.preemption.searches import LEAST_DISTURBANCE, REPRIEVE
 
 LEAST = replace(REPRIEVE, search=LEAST_DISTURBANCE, patience=0.0)  # the first plan, and no solver
@@ -45,8 +45,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, name, step)
 
-    count(_Picture, "_seats")
-    count(_Picture, "_nodes")
+    count(_Capacity, "_seats")
+    count(_Capacity, "_nodes")
     count(program, "patterns_of")
     count(patterns, "_sets")
     count(Cascades, "of", lambda _self, numbers: len(numbers))
