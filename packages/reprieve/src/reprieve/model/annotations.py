@@ -1,7 +1,6 @@
 """What do annotations of a pod say in numbers: what its loss costs, compared with other pods of its group?
 
-Numbers are read more strictly than Python reads them: digits, and no more than the form allows. Whether a
-cost counts, and for what, is not known here.
+Numbers are read more strictly than Python reads them: digits, and no more than the form allows.
 """
 
 import re
@@ -14,7 +13,7 @@ _MOST_DIGITS = 19  # of a number of 64 bits
 
 
 def parse_int(text: str, bits: int) -> int | None:
-    """As Go reads it: a sign or none, then digits and nothing else, within the range; None otherwise."""
+    """A whole number as Go reads it: a sign or none, then digits and nothing else, within the range."""
     if _NUMBER.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-").lstrip("0") or "0"
@@ -64,7 +63,7 @@ def _disruption_cost(text: str) -> int | None:
 
 
 def _deletion_cost(annotations: dict[str, str]) -> int:
-    """As controllers read it: neither a plus sign nor zeros in front."""
+    """The deletion cost as controllers read it: neither a plus sign nor zeros in front."""
     text = annotations.get(DELETION_COST, "")
     if text.startswith("+") or (text.startswith("0") and text != "0"):
         return 0

@@ -60,9 +60,10 @@ class BudgetSelection:
         if not budgets:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._update(labels.things, budgets)
-        first = self._starts[labels.codes]
-        times = self._starts[labels.codes + 1] - first
-        rows = np.repeat(np.arange(len(times)), times)
+        first = self._starts[labels.codes]  # [pod]
+        times = self._starts[labels.codes + 1] - first  # [pod] how many budgets select it
+        rows = np.repeat(np.arange(len(times)), times)  # [pair]
+        # [pair] 0, 1, … for the budgets of each pod in turn
         turn = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
         return rows, self._flat[first[rows] + turn]
 

@@ -29,9 +29,9 @@ def sealed(array: npt.NDArray[N]) -> npt.NDArray[N]:
 class Column(Generic[T]):
     """One thing for each row: ``things[codes[row]]``."""
 
-    codes: Ints
-    things: Sequence[T]
-    index: dict[T, int]
+    codes: Ints  # [row]
+    things: Sequence[T]  # [code] distinct
+    index: dict[T, int]  # from a thing to its code
 
     @classmethod
     def of(cls, values: Iterable[T], first: tuple[T, ...] = ()) -> "Column[T]":
@@ -45,11 +45,13 @@ class Column(Generic[T]):
         return self.lookup(np.fromiter(map(accepts, self.things), np.bool_, len(self.things)))
 
     def where_in(self, things: Iterable[T]) -> Mask:
+        """[row] whether its thing is one of these; they need not exist."""
         accepted = np.zeros(len(self.things), np.bool_)
         accepted[[self.index[t] for t in things if t in self.index]] = True
         return self.lookup(accepted)
 
     def lookup(self, by_code: Mask) -> Mask:
+        """[row] from [code]."""
         return by_code[self.codes] if len(by_code) else np.zeros(len(self.codes), np.bool_)
 
     def __getitem__(self, row: int) -> T:
@@ -63,10 +65,10 @@ class Column(Generic[T]):
 class Relation(Generic[T]):
     """Any number of things for each row, as pairs: row ``rows[i]`` has ``things[codes[i]]``."""
 
-    rows: Ints
-    codes: Ints
-    things: Sequence[T]
-    index: dict[T, int]
+    rows: Ints  # [pair]
+    codes: Ints  # [pair]
+    things: Sequence[T]  # [code] distinct
+    index: dict[T, int]  # from a thing to its code
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, T]]) -> "Relation[T]":
@@ -91,7 +93,7 @@ class Relation(Generic[T]):
 
 
 def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:
-    """Resource-major: one contiguous row per resource, so that a comparison reads only that row."""
+    """[resource, object] amounts. One contiguous row for each resource: a comparison reads only that row."""
     columns = list(columns)
     result = np.zeros((len(rows), len(columns)), np.int64)
     numbers = {name: row for row, name in enumerate(rows)}

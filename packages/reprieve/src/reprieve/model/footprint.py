@@ -1,6 +1,6 @@
 """The resources of a pod: desired by its spec, allocated by its node, and actually enforced there.
 
-The three differ only during an in-place resize. What fits where is not known here.
+The three differ only during an in-place resize.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping

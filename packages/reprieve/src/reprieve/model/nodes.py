@@ -23,8 +23,8 @@ class Nodes:
     objects: tuple[Node, ...]
     names: tuple[str, ...]
     rows: Mapping[str, int]
-    rank: Ints  # the row's position in the order of names, for ties
-    unschedulable: Mask
+    rank: Ints  # [node] its position in the order of names, for ties
+    unschedulable: Mask  # [node]
     taints: Column[tuple[Taint, ...]]
     features: Column[frozenset[str]]
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
@@ -45,12 +45,13 @@ class Nodes:
         return column
 
     def image_sizes(self, name: str) -> Ints | None:
-        """The size of an image on each node, 0 where it is missing; None if no node has it."""
+        """[node] the size of an image in bytes, 0 where it is missing; None if no node has it."""
         if not self._images:
             self._images.append(_image_sizes(self.objects))
         return self._images[0].get(name)
 
     def matching(self, query: NodeQuery | NodeTerm) -> Mask:
+        """[node] whether it matches. Few queries are asked again and again, so masks are kept."""
         mask = self._masks.get(query)
         if mask is None:
             if len(self._masks) >= _MOST_MASKS:

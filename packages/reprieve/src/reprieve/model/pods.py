@@ -37,8 +37,8 @@ DiskId = tuple[str, str]  # kind, identifier
 class RowsByCode:
     """The rows of a relation, sorted by code: ``rows[starts[code]:starts[code + 1]]``."""
 
-    rows: Ints
-    starts: Ints
+    rows: Ints  # [pair of the relation]
+    starts: Ints  # [code] where its rows begin; and the end of the last
 
     def with_any(self, codes: Iterable[int]) -> Ints:
         parts = [self.rows[self.starts[code] : self.starts[code + 1]] for code in codes]
@@ -47,6 +47,8 @@ class RowsByCode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holders:
+    """Which pods have which host ports and inline disks."""
+
     ports: Relation[HostPort]
     disks: Relation[InlineDisk]
     by_number: dict[PortNumber, list[int]]  # codes of ports
@@ -103,13 +105,19 @@ class SelectingTerms:
     topology_keys: tuple[str, ...]
 
     def carriers(self, carried: Relation[T]) -> Iterator[Carriers]:
+        """The pods that carry one of these terms, for each topology.
+
+        carried  the relation whose terms these are: which pod has which
+        """
         if not len(self.codes):
             return
-        places = np.full(len(carried.things), -1, np.int64)
+        # ``pairs``: the pairs of the relation with such a term; ``found``: its place among these terms.
+        places = np.full(len(carried.things), -1, np.int64)  # [code]
         places[self.codes] = np.arange(len(self.codes))
         found = places[carried.codes]
         pairs = np.flatnonzero(found >= 0)
         found = found[pairs]
+        # Sorted by topology, those of each are a slice.
         order = np.argsort(self.topologies[found], kind="stable")
         pairs, found = pairs[order], found[order]
         ends = np.searchsorted(self.topologies[found], np.arange(1, len(self.topology_keys) + 1))
@@ -121,7 +129,7 @@ class SelectingTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchingTerms:
-    """The terms that select a certain pod."""
+    """The terms of all pods that select a certain pod, by what they are for."""
 
     affinity: SelectingTerms
     anti_affinity: SelectingTerms
@@ -291,7 +299,7 @@ class Pods:
         return column.where_in(namespaces)
 
     def matching(self, selector: Selector, namespaces: frozenset[str]) -> Mask:
-        """The pods with matching labels in one of the namespaces, wherever they are."""
+        """[pod] whether its labels match and its namespace is one of these, wherever it is."""
         mask = self._matches.get((selector, namespaces))
         if mask is None:
             sets = self._sets_in(namespaces)
@@ -341,7 +349,7 @@ class Pods:
         return found
 
     def copy(self) -> "Pods":
-        """The same pods in columns of their own, with empty caches."""
+        """These pods in columns of their own, with empty caches."""
         own = {name: getattr(self, name).copy() for name in (*COLUMNS, "requests", "nonzero")}
         caches = {one.name: one.default_factory() for one in fields(self) if callable(one.default_factory)}
         for column in own.values():
@@ -389,6 +397,12 @@ def start_of(pod: Pod) -> float:
 
 
 def slots_of(pods: Sequence[CompiledPod], where: Ints, nodes: int) -> Ints:
+    """[slot, node] the rows of its pods, the most important first; NO_POD in the slots that are left.
+
+    Slots are rows of the matrix, so that the pods of all nodes that are next in importance are one array.
+
+    where  [pod]  the row of its node, or less than zero
+    """
     on_node: list[list[tuple[Importance, int]]] = [[] for _ in range(nodes)]
     for row, compiled in enumerate(pods):
         if where[row] >= 0:

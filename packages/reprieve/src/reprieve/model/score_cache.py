@@ -87,7 +87,10 @@ Known = Callable[[Hashable], Ints | None]
 
 
 class WhatIfScores:
-    """Of the base, whose scores may be ``known``, only some rows differ. The base learns nothing from it."""
+    """The scores of a what-if, which differ from those of its base (``known``) only in some rows.
+
+    They are kept here: the base learns nothing from a what-if.
+    """
 
     def __init__(self, known: Known | None = None, rows: Sequence[int] = ()) -> None:
         self._known, self._rows = known, np.array(rows, np.int64)

@@ -82,7 +82,7 @@ class Snapshot:
         return compute(ALL) if self.cached_scores is None else self.cached_scores.get(key, compute)
 
     def pods_matching(self, term: PodTerm) -> Mask:
-        """The pods that a term selects, wherever they are."""
+        """[pod] whether a term selects it, wherever it is."""
         namespaces = term.namespaces
         if term.namespace_selector != NOTHING:
             namespaces |= self.namespaces.selected(term.namespace_selector)

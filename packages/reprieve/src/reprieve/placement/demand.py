@@ -203,6 +203,6 @@ def _part(
 
 
 def renumbered(group: Branch, numbers: Mapping[int, int]) -> Branch:
-    """The same group in a demand that has only some of the pods, at these positions."""
+    """The group as it is in a demand that has only some of the pods, at these positions."""
     members = tuple(numbers[member] for member in group.members)
     return replace(group, members=members, children=tuple(renumbered(c, numbers) for c in group.children))

@@ -45,7 +45,7 @@ class Effort:
         return Effort(self.units - self.spent if all_of_it else self._part, seconds_left=self.seconds_left)
 
     def half(self) -> "Effort":
-        """As ``lent``, but half of what is left, also of the time."""
+        """An effort of its own, of half of what is left, also of the time; see ``returned``."""
         left = self.seconds_left()
         return Effort((self.units - self.spent) // 2, seconds_left=lambda: self.seconds_left() - left / 2)
 

@@ -1,7 +1,4 @@
-"""The members of a gang: which of them are equal, and what ties one to another.
-
-Says nothing about where they fit.
-"""
+"""The members of a gang: which of them are equal, and what ties one to another."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

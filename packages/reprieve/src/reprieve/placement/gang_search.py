@@ -51,7 +51,7 @@ Seat = tuple[int, int]  # a member (position in the demand), and its node
 
 
 class Seating:
-    """What does not change during a search."""
+    """The part of a search that does not change: the demand, and its members by shape."""
 
     def __init__(
         self, demand: Demand, profile: Profile, shapes: tuple[tuple[int, ...], ...], *, in_order: bool
@@ -60,9 +60,8 @@ class Seating:
         self.in_order = in_order  # it matters which member is placed first
         self.shape_of = {member: i for i, members in enumerate(shapes) for member in members}
         self.codes: set[Code] = set()  # for what nodes were refused during the search
-        self.claiming: frozenset[int] = (
-            frozenset()
-        )  # shapes with claims that get a volume when they are placed
+        # Shapes with claims that get a volume when a member is placed.
+        self.claiming: frozenset[int] = frozenset()
         self._shapes = shapes  # members of one shape, the most constrained shape first
 
     def search(self, views: tuple[Snapshot, ...], share: Share) -> tuple[Seat, ...] | None:
@@ -165,6 +164,7 @@ def too_few_domains(demand: Demand, view: Snapshot, is_open: Mask) -> bool:
     ``is_open`` are the nodes [member, node] that each could use by itself.
     """
     crowds = [*_by_port(demand, view)] if host_ports in demand.constraints else []
+    # How many members exclude each other, and in how many domains one of them could be.
     most = [(len(rows), int(is_open[rows].any(axis=0).sum())) for rows in crowds]
     if pod_affinity in demand.constraints:
         for term, rows in _by_term(demand, view):
@@ -172,6 +172,7 @@ def too_few_domains(demand: Demand, view: Snapshot, is_open: Mask) -> bool:
             codes = np.unique(column.codes[is_open[rows].any(axis=0)])
             if 0 not in codes:  # nodes without the label are in no domain, and take any number
                 most.append((len(rows), len(codes)))
+    # Each domain takes one of them, and the others of them must be left out.
     return any(len(demand.pods) - max(0, size - domains) < demand.needed for size, domains in most)
 
 
@@ -281,7 +282,7 @@ class _Search:
         return in_all([survey(ask, demand.constraints, demand.nodes_for(member)) for ask in asks])
 
     def _open(self, surveys: Sequence[Survey]) -> Mask:
-        """The nodes that each member could use if it were alone, or with the right members beside it."""
+        """[member, node] whether the member could use it alone, or with the right ones beside it."""
         is_open = np.zeros((len(self.demand.pods), len(self.view.nodes)), np.bool_)
         for positions, found in zip(self.members.by_shape, surveys, strict=True):
             nodes = found.feasible
@@ -299,7 +300,7 @@ class _Search:
             for row in np.flatnonzero(requests.any(axis=1)).tolist()
             if resources in self.demand.constraints and not is_ignored(view.axis.names[row], self.profile)
         ]
-        left = view.allocatable[counted] - view.requested[counted]
+        left = view.allocatable[counted] - view.requested[counted]  # [counted resource, node]
         return Room(requests[counted], left, is_open, self.demand.needed)
 
     def _most_constrained_first(self, packing: Packing, is_open: Mask) -> list[int]:
@@ -325,7 +326,7 @@ class _Search:
         return [self.demand.nominated[member] if self.demand.nominated else NOWHERE for member in members]
 
     def seated(self, seats: Sequence[tuple[int, int]] | None) -> Placement | None:
-        """With the members that are not needed, if there is room for them."""
+        """A placement by these seats, and with the members that are not needed if there is room for them."""
         if seats is None:
             return None
         nodes = dict(seats)
@@ -333,7 +334,7 @@ class _Search:
         return self._in_turn([*nodes, *others], [*nodes.values(), *self._nominated(others)])
 
     def _in_turn(self, order: Sequence[int], nodes: Sequence[int]) -> Placement | None:
-        """One after the other in this order, on these nodes where they can be used."""
+        """Place all members one after the other in this order, on these nodes where they can be used."""
         pods = tuple(self.demand.pods[member] for member in order)
         within = tuple(self.demand.within[member] for member in order) if self.demand.within else ()
         demand = replace(self.demand, pods=pods, nominated=tuple(nodes), within=within)

@@ -4,7 +4,7 @@ Most constraints and preferences look at a node alone: at what it is, and at how
 node is one number, its merit, which is cached from one decision to the next and computed anew only for nodes
 that changed. Constraints and preferences that compare nodes, or look at other pods, are asked every time.
 
-Why a node is refused is not known here: for a pod that fits nowhere, ``place`` asks every constraint.
+A pod that fits nowhere is told why by ``place``, which asks every constraint.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -47,9 +47,8 @@ _CHECKS: Mapping[Constraint, Check] = {
     resources.resources: resources.has_room_for,
     node.features: node.has_features,
 }
-_OF_VOLUMES = frozenset(
-    {volumes.claims, volumes.exclusive, volumes.limits, volumes.binding, volumes.zones}
-)  # they say nothing about a pod without volumes
+# They say nothing about a pod without volumes.
+_OF_VOLUMES = frozenset({volumes.claims, volumes.exclusive, volumes.limits, volumes.binding, volumes.zones})
 _OWN_SCORERS: Mapping[Preference, OwnScorer] = {
     Preference.RESOURCES: allocation_by_row,
     Preference.BALANCE: balance_by_row,
@@ -102,12 +101,14 @@ def best_node(ask: Ask, constraints: tuple[Constraint, ...], allowed: Mask | Non
     if (shape.nodes.selector or shape.nodes.terms) and _names_nodes(shape.nodes):
         return None
     merits = cached.get(_key(rules, shape), partial(_merits, ask, rules))
+    # merits [node] are read-only, and shared with the cache: they are replaced, never changed.
     if allowed is not None:
         merits = np.where(allowed, merits, _REFUSED)
     if merits[found := int(merits.argmax())] == _REFUSED:
         return None
     has_volumes = shape.claims or shape.disks or shape.inline_volumes
     others = rules.others if has_volumes else rules.others_without_volumes
+    # The best by the node alone is the answer unless something else speaks against it.
     refused = [rejection.rows for constraint in others for rejection in constraint(ask)]
     for rows in refused:
         merits = np.where(rows, _REFUSED, merits)
@@ -118,7 +119,7 @@ def best_node(ask: Ask, constraints: tuple[Constraint, ...], allowed: Mask | Non
     added = [score * weight for score, weight in scores if score is not None]
     if not added:
         return found
-    for more in added:
+    for more in added:  # ratings are counted in steps of as many merits as there are nodes: see ``_merits``
         merits = merits + len(merits) * more
     return int(np.where(feasible, merits, _REFUSED).argmax())
 
@@ -138,7 +139,10 @@ def _key(rules: _Rules, shape: Shape) -> Hashable:
 
 
 def _merits(ask: Ask, rules: _Rules, rows: Rows) -> Ints:
-    """The rating by the node alone; among equals, the first by name has the highest merit."""
+    """[row of rows] the rating by the node alone and its name, as one number: the largest is the best node.
+
+    The rating comes first; among equals, the first by name has the highest merit.
+    """
     if not isinstance(rows, slice) and len(rows) <= _FEW:
         few = _merits_of_few(ask, rules, rows.tolist())
         if few is not None:
@@ -157,7 +161,7 @@ def _merits(ask: Ask, rules: _Rules, rows: Rows) -> Ints:
 
 
 def _merits_of_few(ask: Ask, rules: _Rules, rows: list[int]) -> Ints | None:
-    """The same, of nodes one by one; None if that is not possible."""
+    """``_merits`` of nodes one by one; None if that is not possible."""
     shape, last, rank = ask.shape, len(ask.view.nodes) - 1, ask.view.nodes.rank
     merits = []
     for row in rows:

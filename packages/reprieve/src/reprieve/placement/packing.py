@@ -65,7 +65,7 @@ class _Class:
         return min((*fits, len(self.members)))
 
     def size(self, room: Room) -> float:
-        """Of one of them, in shares of what all members together request."""
+        """The size of one of them, in shares of what all members together request."""
         totals = zip(self.needs, room.requests.sum(axis=1).tolist(), strict=True)
         return sum((need / total for need, total in totals if total), 0.0)
 
@@ -81,7 +81,7 @@ class Packing:
         self._totals: list[int] = room.requests.sum(axis=1).tolist()
         self._kinds: list[Kind] = []
         self._numbers: dict[Kind, int] = {}
-        self._after: dict[tuple[int, int], int] = {}
+        self._after: dict[tuple[int, int], int] = {}  # see ``after``
         self._usual: dict[int, list[int]] = {}
         self.worth: list[Ints] = []  # by kind, see ``_worth``
         self.fullness: list[float] = []
@@ -90,6 +90,8 @@ class Packing:
         for node, kind in _kinds(room, self.classes):
             self.nodes.setdefault(self._number(kind), []).append(node)
         left = tuple(len(one.members) for one in self.classes)
+        # Sums over all nodes, kept from step to step: a node that changes its kind changes them by a
+        # difference.
         worth = sum(len(nodes) * self.worth[kind] for kind, nodes in self.nodes.items())
         self._start = PartialPacking(self, {}, left, self._needed, worth + np.zeros(self._width, np.int64))
 
@@ -157,7 +159,11 @@ class Packing:
         return 2 * len(self.classes) + len(self._pools) * len(self._totals)
 
     def _worth(self, kind: Kind) -> Ints:
-        """What one node adds: for each class whether it fits there, and how many; for each pool the room."""
+        """What one node adds to the sums that bound a packing.
+
+        For each class, whether a member fits there; for each class, how many do; for each pool, and in it for
+        each resource, the room there if any class of the pool fits.
+        """
         may_use = [kind.classes >> i & 1 for i in range(len(self.classes))]
         capacity = [
             one.capacity(kind.left) if may else 0 for one, may in zip(self.classes, may_use, strict=True)
@@ -192,12 +198,14 @@ def _classes(room: Room) -> tuple[_Class, ...]:
 def _kinds(room: Room, classes: Sequence[_Class]) -> Iterator[tuple[int, Kind]]:
     """Nodes that a member can use, and their kinds."""
     needs = [np.array(one.needs, np.int64)[:, None] for one in classes]
+    # [class, node]
     fits = np.array(
         [one.nodes & (room.left >= need).all(axis=0) for one, need in zip(classes, needs, strict=True)]
     )
     used = np.flatnonzero(fits.any(axis=0))
     if not len(used):
         return
+    # Nodes of one kind are equal columns: ``firsts`` has one of each, ``which`` the kind of each node used.
     columns = np.concatenate([room.left[:, used], fits[:, used]])
     _, firsts, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     distinct = []

@@ -36,7 +36,7 @@ def with_taken(ask: Ask, node: int) -> Snapshot:
 class Survey:
     """Which nodes one pod can use, and for the others the first reasons why not."""
 
-    feasible: Mask
+    feasible: Mask  # [node]
     rejections: tuple[Rejection, ...]
 
     def refused(self) -> dict[Reason, Mask]:
@@ -61,7 +61,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """How good each node is, in total and by preference; only feasible nodes mean anything."""
+    """[node] how good each is, in total and by preference; only feasible nodes mean anything."""
 
     total: Ints
     parts: Mapping[Preference, Ints]
@@ -160,8 +160,10 @@ def place_in(
 
 
 class _Surveys:
-    """Of the pods of a demand in turn. A pod that equals the one before, and only takes room from it, needs
-    none of its own while there are nodes left: only where that one went can it be any different.
+    """The surveys of the pods of a demand in turn.
+
+    A pod that equals the one before, and only takes room from it, needs none of its own while there are nodes
+    left: only where that one went can it be any different.
     """
 
     def __init__(self, demand: Demand) -> None:
@@ -229,6 +231,7 @@ def survey(
     ask: Ask, constraints: tuple[Constraint, ...] = CONSTRAINTS, allowed: Mask | None = None
 ) -> Survey:
     """Every constraint in turn; a node keeps the reasons of the first that refused it."""
+    # [node] none of the constraints so far has refused it
     left = np.ones(len(ask.view.nodes), np.bool_) if allowed is None else allowed.copy()
     kept: list[Rejection] = []
     if allowed is not None:

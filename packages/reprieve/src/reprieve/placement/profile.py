@@ -73,7 +73,7 @@ DEFAULT_WEIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Its hash is computed once: a profile is part of keys that every decision looks up."""
+    """A scheduler profile. Every decision looks up keys with one in them: its hash is computed once."""
 
     waived: frozenset[str] = frozenset()  # constraints that do not hold, by the names of their plugins
     weights: tuple[tuple[Preference, int], ...] = DEFAULT_WEIGHTS

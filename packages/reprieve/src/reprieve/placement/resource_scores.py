@@ -29,16 +29,16 @@ _POINT = HIGHEST // 10  # a configured shape scores from 0 to 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Filling:
-    """One resource on every node: requested without the pod, with the pod, and the capacity."""
+    """One resource on some nodes: each column has an entry for each of them."""
 
     weight: int
-    before: Ints
-    after: Ints
-    capacity: Ints
+    before: Ints  # requested without the pod; with a floor for cpu and memory if that is asked for
+    after: Ints  # with the pod
+    capacity: Ints  # zero if the node does not have the resource
 
 
 def row_of(view: Snapshot, name: str) -> int | None:
-    """Of a resource that may count: the number of pods never does."""
+    """The row of a resource that may count: the number of pods never does."""
     return view.axis.row(name) if name != PODS else None
 
 
@@ -104,11 +104,11 @@ def _most_allocated(filling: _Filling, capacity: Ints) -> Ints:
 
 
 def _weighted(fillings: list[_Filling], score: Callable[[_Filling, Ints], Ints]) -> Ints:
-    """The weighted mean over the resources that a node has."""
+    """[node] the weighted mean over the resources that it has, rounded down as in kube-scheduler."""
     total = np.zeros_like(fillings[0].before)
     weights = np.zeros_like(total)
     for filling in fillings:
-        weight = (filling.capacity > 0) * filling.weight
+        weight = (filling.capacity > 0) * filling.weight  # [node]
         total += score(filling, np.maximum(filling.capacity, 1)) * weight
         weights += weight
     return total // np.maximum(weights, 1)
@@ -121,7 +121,7 @@ def _by_shape(fillings: list[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
     weights = np.zeros_like(total)
     for filling in fillings:
         capacity = np.maximum(filling.capacity, 1)
-        percent = np.minimum(filling.after, capacity) * 100 // capacity
+        percent = np.minimum(filling.after, capacity) * 100 // capacity  # [node] 0 to 100
         scores = np.where(filling.capacity > 0, by_percent[percent], 0)
         total += scores * filling.weight
         weights += np.where(scores > 0, filling.weight, 0)
@@ -173,7 +173,10 @@ def improvement(without: N, with_pod: N) -> N:
 
 
 def _evenness(uses: list[tuple[Ints, Ints]]) -> Ints:
-    """100 if all resources are used to the same fraction, less the further the fractions are apart."""
+    """[node] 100 if all resources are used to the same fraction, less the further these are apart.
+
+    uses  for each resource, [node] what is used and the capacity
+    """
     fractions = [_fraction(used, capacity) for used, capacity in uses]
     if len(uses) == 2 and all(capacity.all() for _, capacity in uses):
         spread: Floats = np.abs((fractions[0] - fractions[1]) / 2)
@@ -187,7 +190,12 @@ def _fraction(used: Ints, capacity: Ints) -> Floats:
 
 
 def _spread(fractions: list[Floats], present: list[Mask]) -> Floats:
-    """The standard deviation over the resources that a node has; for two, half their distance."""
+    """[node] the standard deviation over the resources that it has; for two, half their distance.
+
+    For each resource, [node] the fraction used, and whether the node has it.
+    """
+    # The standard deviation of two is half their distance, too, but for a rounding error, and scores are
+    # rounded down: they are worked out as in kube-scheduler.
     count = np.maximum(sum(p.astype(np.float64) for p in present), 1.0)
     mean = sum(np.where(p, f, 0.0) for f, p in zip(fractions, present, strict=True)) / count
     squares = sum(np.where(p, (f - mean) * (f - mean), 0.0) for f, p in zip(fractions, present, strict=True))
@@ -207,6 +215,7 @@ def _spread(fractions: list[Floats], present: list[Mask]) -> Floats:
 
 
 def allocation_on(ask: Ask, shape: Shape, node: int) -> int | None:
+    """The score of one node; None for a shape of one's own, for which there are columns."""
     strategy = ask.profile.strategy
     if strategy is Strategy.REQUESTED_TO_CAPACITY_RATIO:
         return None
@@ -224,7 +233,7 @@ def allocation_on(ask: Ask, shape: Shape, node: int) -> int | None:
 
 
 def balance_on(ask: Ask, shape: Shape, node: int) -> int | None:
-    """Of more than two resources it is a standard deviation, for which there are columns."""
+    """The score of one node; None for more than two resources: for a standard deviation there are columns."""
     if not is_balanced(shape, ask.profile):
         return 0
     uses = [*_uses(ask, shape, node)]

@@ -18,7 +18,10 @@ from reprieve.placement.resource_scores import HIGHEST, allocation, balance
 
 
 def to_highest(raw: Ints, feasible: Mask, *, reverse: bool = False) -> Ints:
-    """In proportion to the largest feasible score; with ``reverse``, less is better."""
+    """[node] 0 to 100 in proportion to the largest feasible score; with ``reverse``, less is better.
+
+    raw  [node]  zero or more
+    """
     largest = int(raw[feasible].max(initial=0))
     if largest == 0:
         return np.full(len(raw), HIGHEST if reverse else 0, np.int64)
@@ -50,7 +53,7 @@ def node_affinity_score(ask: Ask, feasible: Mask) -> Ints | None:
     preferred = ask.profile.added_preferred_nodes + ask.shape.preferred_nodes
     if not preferred:
         return None
-    total = np.zeros(len(ask.view.nodes), np.int64)
+    total = np.zeros(len(ask.view.nodes), np.int64)  # [node] the sum of the weights of terms that match
     for weighted in preferred:
         total += weighted.weight * ask.view.nodes.matching(weighted.term)
     return to_highest(total, feasible)
@@ -65,7 +68,7 @@ def image_score(ask: Ask, _: Mask) -> Ints | None:
     held = [sizes for name in ask.shape.images if (sizes := nodes.image_sizes(name)) is not None]
     if not held:
         return None
-    total = np.zeros(len(nodes), np.int64)
+    total = np.zeros(len(nodes), np.int64)  # [node] bytes
     for sizes in held:
         share = int(np.count_nonzero(sizes)) / len(nodes)
         total += (sizes * share).astype(np.int64)
@@ -84,13 +87,17 @@ def pod_affinity_score(ask: Ask, feasible: Mask) -> Ints | None:
 
 
 def _own_pulls(ask: Ask) -> Iterator[Ints]:
+    """[node] for each preferred term of the pod, its weight times the pods near that it selects."""
     for preferred in ask.shape.preferred_pods:
         pods = np.flatnonzero(ask.view.pods_matching(preferred.term))
         yield preferred.weight * near(ask, preferred.term.topology_key, pods)
 
 
 def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
-    """Preferred terms of other pods count, and their required affinity, too, by hardPodAffinityWeight."""
+    """[node] for each topology, the weights of the terms by which pods near want the pod, or not.
+
+    Preferred terms of other pods count, and their required affinity, too, by hardPodAffinityWeight.
+    """
     pods, terms = ask.view.pods, ask.view.terms_matching(ask.pod)
     for topology_key, carriers, weights in pods.carriers(terms.preferred, pods.preferred):
         yield near(ask, topology_key, carriers, weights)
@@ -119,9 +126,9 @@ def spread_score(ask: Ask, feasible: Mask) -> Ints | None:
         counting = fully_labelled(ask, rules)
     scored = feasible & counting
     matches = homes(ask, rules)
-    crowding = np.zeros(len(feasible))
+    crowding = np.zeros(len(feasible))  # [node] the less, the better
     for rule in rules:
-        alike = matches[rule.selector]
+        alike = matches[rule.selector]  # [pod that counts] its node
         if rule.topology_key == HOSTNAME:
             crowding += _on_host(ask, rule, alike, scored)
         else:
@@ -132,7 +139,7 @@ def spread_score(ask: Ask, feasible: Mask) -> Ints | None:
 
 
 def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
-    """Each node is a domain of its own, whatever the value of its label."""
+    """[node] its crowding by host: each node is a domain of its own, whatever the value of its label."""
     counts = np.bincount(matches, minlength=len(scored))
     crowding = _weighed(counts, rule, int(np.count_nonzero(scored)))
     crowding[ask.view.nodes.label(HOSTNAME).codes == 0] = 0
@@ -140,6 +147,7 @@ def _on_host(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
 
 
 def _in_domain(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Floats:
+    """[node] the crowding of its domain, by all matching pods there. Only domains with scored nodes count."""
     column = ask.view.nodes.label(rule.topology_key)
     codes = _domains(column)
     counts = np.bincount(codes[matches], minlength=len(column.things))
@@ -150,19 +158,25 @@ def _in_domain(ask: Ask, rule: SpreadRule, matches: Ints, scored: Mask) -> Float
 
 
 def _domains(column: Column[str | None]) -> Ints:
-    """Nodes without the label share a domain with those whose label is empty."""
+    """[node] the code of its domain: nodes without the label share one with those whose label is empty.
+
+    So it is in kube-scheduler, which reads a missing label as an empty one.
+    """
     if "" not in column.index:
         return column.codes
     return np.where(column.codes > 0, column.codes, column.index[""])
 
 
 def _weighed(counts: Ints, rule: SpreadRule, domains: int) -> Floats:
-    """Weighted by the logarithm of the number of domains; a larger maxSkew makes differences matter less."""
+    """[as counts] crowding, from how many matching pods there are.
+
+    It grows with the logarithm of the number of domains; a larger maxSkew makes differences matter less.
+    """
     return counts.astype(np.float64) * math.log(domains + 2) + (rule.max_skew - 1)
 
 
 def _fewest_best(crowding: Ints, scored: Mask) -> Ints:
-    """100 for the least crowded, 0 for unscored nodes, the others in proportion to the most crowded."""
+    """[node] 100 for the least crowded, 0 for unscored nodes, others in proportion to the most crowded."""
     scores = np.zeros(len(scored), np.int64)
     values = crowding[scored]
     most = int(values.max(initial=0))

@@ -28,7 +28,7 @@ from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def named(miss: Unplaceable, topology_key: str, domain: str) -> Unplaceable:
-    """Says which domain it is that nodes are outside of, and which nodes are in none."""
+    """The miss with reasons that say which domain nodes are outside of, and which nodes are in none."""
     lacks = miss.view.nodes.label(topology_key).codes == 0
     rejections: list[Rejection] = []
     for one in miss.survey.rejections:
@@ -42,7 +42,10 @@ def named(miss: Unplaceable, topology_key: str, domain: str) -> Unplaceable:
 
 
 def domain_score(view: Snapshot, nodes: Mask, pods: Sequence[int], most: int) -> int:
-    """The more pods the better, and the fuller the domain gets. ``most``: of all domains."""
+    """How good a placement in these nodes ([node]) is: the more pods the better, and the fuller they get.
+
+    ``most``: how many pods have a node in the domain with the most of them.
+    """
     return (len(pods) * 100 // most if most else 0) + _fullness(view, nodes, pods)
 
 
@@ -52,7 +55,10 @@ def _fullness(view: Snapshot, nodes: Mask, pods: Sequence[int]) -> int:
 
 
 def fullness_of_each(view: Snapshot, domain_of: Ints, domains: int, pods: Sequence[int]) -> Sequence[int]:
-    """The same for each of so many domains, if the pods go there; ``domain_of``: the domain of each node."""
+    """How much of each domain's cpu and memory is used if the pods go there, in percent.
+
+    domain_of  [node]  the number of its domain
+    """
     shares: list[list[int]] = [[] for _ in range(domains)]
     for kind, name in enumerate((CPU, MEMORY)):
         capacity = _sums(view.allocatable[view.axis.names.index(name)], domain_of, domains)

@@ -2,7 +2,7 @@
 
 A criterion is one value: what the eviction of a unit costs alone, how that adds up, what only all victims
 together cost, and its words. From these follow what a plan costs, what no plan on a node is below, and the
-prices that a solver is handed. A criterion must not know which others there are.
+prices that a solver is handed.
 """
 
 import math

@@ -1,7 +1,6 @@
 """The plan within one domain: place the demand without units that may go, then reprieve those that can stay.
 
-A domain is a node, a value of a topology key, or the cluster. Which domains are tried, and which of their
-plans wins, is not known here.
+A domain is a node, a value of a topology key, or the cluster.
 """
 
 from bisect import bisect_left

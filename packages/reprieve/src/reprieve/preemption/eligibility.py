@@ -69,8 +69,9 @@ class ProtectedPods:
     ended_by: frozenset[Change] = frozenset()  # the changes, besides time, that may end it
 
     def told_of(self, rows: Ints) -> Iterator["Told"]:
-        """Of protected pods, by what protects them; the one that ends first comes first."""
-        codes = rows if self.alike is None else self.alike(rows)
+        """Count protected pods (rows) by what protects them; what ends first comes first."""
+        codes = rows if self.alike is None else self.alike(rows)  # [as rows]
+        # [code] the place of one such pod, and how many there are; ``which``: the code's place, for each pod.
         _, one, which, pods = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
         first = np.full(len(one), NEVER)
         np.minimum.at(first, which, self.until[rows])

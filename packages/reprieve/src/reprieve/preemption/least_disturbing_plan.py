@@ -1,7 +1,7 @@
 """The plan within one domain that disturbs least: the usual one, or one that a search in a model finds.
 
 Every plan that comes from a model is made again by ``domain_plan``, which checks all constraints. How the
-model is searched is in ``least_disturbance``; which domains are tried is not known here.
+model is searched is in ``least_disturbance``.
 """
 
 import math

@@ -3,7 +3,7 @@
 Which units are the victims on each node, or at least how many there are and of which priority, is worked
 out for all nodes at once, in columns. From these the criteria of the ranking derive lower bounds; the search
 looks at nodes in the order of the bounds, and stops when no other node can win. Where the victims are known,
-so is the plan. Which criteria there are, and in which order, is not known here.
+so is the plan.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -195,7 +195,7 @@ def _ranked(potential: PotentialNodes) -> Iterator[tuple[Rank, Candidate]]:
 
 
 def _turn_of(place: int, parts: Sequence[Candidates]) -> int:
-    """Which part it is in."""
+    """Which part a place in the list of all candidates is in."""
     for turn, part in enumerate(parts):
         if place < len(part.nodes):
             return turn

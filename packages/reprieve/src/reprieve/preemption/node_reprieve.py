@@ -1,8 +1,7 @@
 """Which units are reprieved on each node if a pod comes there? For all nodes at once, in columns.
 
 The same steps as in ``domain_plan``, where nothing but room, ports, budgets and gangs matters: room only ever
-gets less and budgets are only ever exceeded by less, so each unit needs to be tried once in every step. Which
-nodes are looked at, and which plan wins, is not known here.
+gets less and budgets are only ever exceeded by less, so each unit needs to be tried once in every step.
 """
 
 from collections.abc import Iterator
@@ -69,16 +68,16 @@ class _Reprieve:
         self._stays = np.zeros(self._there.shape, np.bool_)
 
     def put_back_breakers(self, order: Ints) -> None:
-        """Puts back units by which budgets are exceeded, as long as they are, in this order of slots."""
+        """Put back units by which budgets are exceeded, as long as they are, in this order of slots."""
         if (self._budgets.going > self._budgets.charges.allowed).any():
             self._try(order, self._budgets)
 
     def put_back_needed(self, gangs: NodeCharges, order: Ints) -> None:
-        """Puts back units that gangs need, as long as these have too few pods, in this order of slots."""
+        """Put back units that gangs need, as long as these have too few pods, in this order of slots."""
         self._try(order, _Meter(gangs))
 
     def put_back(self, order: Ints | None = None) -> None:
-        """Puts back whichever units still fit, in this order of slots; None: the most important first."""
+        """Put back whichever units still fit, in this order of slots; None: the most important first."""
         self._try(order, None)
 
     def _try(self, order: Ints | None, only: _Meter | None) -> None:
@@ -104,7 +103,7 @@ class _Reprieve:
             np.put_along_axis(self._stays, order, stays, axis=0)
 
     def keep_above_ceiling(self, priority: Ints) -> Floats:
-        """[node] the lowest priority that leaves enough room if no unit above it goes. Puts these back.
+        """Put back all units above the lowest priority that leaves enough room, and return that: [node].
 
         priority  [slot, node]
         """
@@ -159,10 +158,11 @@ def reprieved(
         # first unit that does not fit is at the ceiling.
         reprieve.put_back()
         return reprieve.outcome(_highest(reprieve.victims, there, priority))
-    harm = np.argsort(-charges.alone, axis=0, kind="stable")  # of equal ones the most important first
-    reprieve.put_back_breakers(harm)
+    # [turn, node] by how much each exceeds budgets alone; of equal ones the most important first.
+    worst_first = np.argsort(-charges.alone, axis=0, kind="stable")
+    reprieve.put_back_breakers(worst_first)
     ceiling = reprieve.keep_above_ceiling(priority)
-    reprieve.put_back_breakers(harm)
+    reprieve.put_back_breakers(worst_first)
     reprieve.put_back()
     return reprieve.outcome(ceiling)
 
@@ -185,7 +185,7 @@ def _highest(victims: Mask, there: Mask, priority: Ints) -> Floats:
 
 
 def reprieved_in_turn(node_units: NodeUnits, charges: NodeCharges, left: Ints, order: Ints) -> NodeOutcome:
-    """Each unit that fits, in this order of slots."""
+    """Put back each unit that fits, in this order of slots ([turn, node]), and nothing else matters."""
     reprieve = _Reprieve(node_units, charges, left)
     reprieve.put_back(order)
     return reprieve.outcome(np.full(len(node_units.nodes), NO_CEILING))

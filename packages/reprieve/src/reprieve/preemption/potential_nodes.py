@@ -1,7 +1,6 @@
 """On which nodes may there be a plan for one pod; which units are there, and what are they charged to?
 
-Everything is in columns ``[slot, node]``, so that all nodes can be looked at together. Which of the units are
-evicted is not known here.
+Everything is in columns ``[slot, node]``, so that all nodes can be looked at together.
 """
 
 from dataclasses import dataclass, replace

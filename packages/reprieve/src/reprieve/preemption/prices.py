@@ -1,7 +1,7 @@
 """What do units and plans cost? Worked out when it is first asked for: of many units, few are.
 
 ``Evictable`` has all that a search works on: the units that may be preempted, their prices, and what they are
-charged to. What becomes of them is not known here.
+charged to.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,6 @@
 """A resize in place that its kubelet has deferred, as a demand.
 
-It needs room on the pod's own node and nothing else. Which pods are evicted for it, and in which order, is
-not known here, nor what follows when it fits.
+It needs room on the pod's own node and nothing else.
 """
 
 import math

@@ -91,9 +91,7 @@ def _first_equal(*keys: Ints) -> list[Ints]:
     """
     order = np.lexsort(keys[::-1])
     places, found = np.arange(len(order)), list[Ints]()
-    changes = np.zeros(
-        len(order), np.bool_
-    )  # [place] it differs from the one before by one of the keys so far
+    changes = np.zeros(len(order), np.bool_)  # [place] by one of the keys so far, from the one before
     for key in keys:
         ordered = key[order]
         changes = changes | np.append(True, ordered[1:] != ordered[:-1])

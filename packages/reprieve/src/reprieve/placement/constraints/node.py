@@ -17,13 +17,14 @@ def unschedulable(ask: Ask) -> Iterator[Rejection]:
 
 
 def is_schedulable(ask: Ask, shape: Shape, node: int) -> bool:
-    """As ``unschedulable``, of one node (row)."""
+    """Whether ``unschedulable`` lets one node (row) pass."""
     cordoned = ask.view.nodes.objects[node].spec.unschedulable
     return not cordoned or tolerated(UNSCHEDULABLE_TAINT, shape.tolerations)
 
 
 def taints(ask: Ask) -> Iterator[Rejection]:
     """The first taint that is not tolerated is the reason, in the order of kubectl describe."""
+    # Few nodes differ in their taints: each list of taints is looked at once, and found again by its code.
     column = ask.view.nodes.taints
     offending = [first_untolerated(taints, ask.shape.tolerations) for taints in column.things]
     for taint in dict.fromkeys(offending):
@@ -34,7 +35,7 @@ def taints(ask: Ask) -> Iterator[Rejection]:
 
 
 def has_tolerated_taints(ask: Ask, shape: Shape, node: int) -> bool:
-    """As ``taints``, of one node (row)."""
+    """Whether ``taints`` lets one node (row) pass."""
     taints = ask.view.nodes.objects[node].spec.taints
     return not taints or first_untolerated(taints, shape.tolerations) is None
 
@@ -47,7 +48,7 @@ def affinity(ask: Ask) -> Iterator[Rejection]:
 
 
 def is_selected(ask: Ask, shape: Shape, node: int) -> bool:
-    """As ``affinity``, of one node (row)."""
+    """Whether ``affinity`` lets one node (row) pass."""
     for query in (ask.profile.added_node_affinity, shape.nodes):
         if query.selector or query.terms is not None:
             metadata = ask.view.nodes.objects[node].metadata
@@ -65,7 +66,7 @@ def features(ask: Ask) -> Iterator[Rejection]:
 
 
 def has_features(ask: Ask, shape: Shape, node: int) -> bool:
-    """As ``features``, of one node (row)."""
+    """Whether ``features`` lets one node (row) pass."""
     return not shape.features or shape.features.issubset(
         ask.view.nodes.objects[node].status.declared_features
     )

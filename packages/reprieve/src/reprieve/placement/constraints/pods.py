@@ -14,7 +14,7 @@ from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
 def near(ask: Ask, topology_key: str, pods: Ints, weights: Ints | None = None) -> Ints:
-    """For each node, the number of these pods (rows) near it, or the sum of their weights.
+    """[node] the number of these pods (rows) near it, or the sum of their weights ([as pods]).
 
     Pods that wait are near no node, and neither is the asking pod, wherever it is.
     """
@@ -22,8 +22,9 @@ def near(ask: Ask, topology_key: str, pods: Ints, weights: Ints | None = None) -
     nodes = ask.view.where[pods]
     counted = (nodes >= 0) & (pods != ask.pod)
     domains = column.codes[nodes[counted]]
+    # [domain] A domain is a value of the label, and has its code.
     sums = np.bincount(domains, None if weights is None else weights[counted], len(column.things))
-    sums[0] = 0  # what the nodes without the label hold
+    sums[0] = 0  # nodes without the label are in no domain, and near nothing
     return sums[column.codes].astype(np.int64, copy=False)
 
 
@@ -50,12 +51,12 @@ def _rejections(ask: Ask) -> Iterator[Rejection]:
 
 
 def _in_company(ask: Ask, terms: tuple[PodTerm, ...]) -> Mask:
-    """Nodes near pods that match *all* terms, by the topology of each term.
+    """[node] whether it is near pods that match *all* terms, by the topology of each term.
 
     If there are no such pods and the incoming pod matches its own terms, it is the first of its kind and may
     run wherever all the topologies exist.
     """
-    wanted: Mask = np.logical_and.reduce([ask.view.pods_matching(term) for term in terms])
+    wanted: Mask = np.logical_and.reduce([ask.view.pods_matching(term) for term in terms])  # [pod]
     keys = dict.fromkeys(term.topology_key for term in terms)
     company = np.flatnonzero(wanted)
     counts = [near(ask, key, company) for key in keys]

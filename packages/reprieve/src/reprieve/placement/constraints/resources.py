@@ -13,19 +13,20 @@ from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 def resources(ask: Ask) -> Iterator[Rejection]:
     view = ask.view
-    requests = view.pods.requests[:, ask.pod]
+    requests = view.pods.requests[:, ask.pod]  # [resource]
+    # A resource that the pod does not request may be overdrawn: it takes nothing of it.
     for row in np.flatnonzero(requests):
         name = view.axis.names[row]
         if is_ignored(name, ask.profile):
             continue
         amount, capacity = requests[row], view.allocatable[row]
-        short = capacity - view.requested[row] < amount
+        short = capacity - view.requested[row] < amount  # [node]
         if not short.any():
             continue
         if name == PODS:
             yield Rejection(short, Reason(Code.TOO_MANY_PODS), curable=True)
             continue
-        hopeless = short & (amount > capacity)
+        hopeless = short & (amount > capacity)  # too little even if no other pod were there
         if hopeless.any():
             yield Rejection(hopeless, Reason(Code.EXCEEDS_CAPACITY, name), curable=False)
         curable = short & ~hopeless
@@ -43,7 +44,7 @@ def has_room(ask: Ask, node: int) -> bool:
 
 
 def has_room_for(ask: Ask, shape: Shape, node: int) -> bool:
-    """As ``has_room``, for a pod that requests what its shape says."""
+    """Whether one node (row) has room for a pod that requests what its shape says."""
     names, allocatable, requested = ask.view.axis.names, ask.view.allocatable, ask.view.requested
     for name, amount in shape.requests:
         if not amount:

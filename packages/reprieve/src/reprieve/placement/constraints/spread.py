@@ -61,7 +61,11 @@ def included(ask: Ask, rule: SpreadRule, nodes: Mask) -> Mask:
 
 
 def homes(ask: Ask, rules: tuple[SpreadRule, ...]) -> dict[Selector, Ints]:
-    """For each selector, the node of every pod that counts: of the pod's namespace, running and to stay."""
+    """For each selector, the node (row) of every pod that counts: of the pod's namespace, running and to
+    stay.
+
+    A node is there as often as it has such pods.
+    """
     return {selector: _homes(ask, selector) for selector in dict.fromkeys(rule.selector for rule in rules)}
 
 
@@ -78,7 +82,7 @@ def _homes(ask: Ask, selector: Selector) -> Ints:
 
 
 def spread(ask: Ask) -> Iterator[Rejection]:
-    """The first rule that rejects a node gives its reason."""
+    """The first rule that rejects a node gives its reason; ``left``: [node] none has rejected it so far."""
     rules = rules_of(ask, required=True)
     if not rules:
         return
@@ -100,10 +104,15 @@ def spread(ask: Ask) -> Iterator[Rejection]:
 
 
 def _overfull(ask: Ask, rule: SpreadRule, matches: Ints, counting: Mask) -> Mask:
-    """The topology values (codes) whose skew would exceed maxSkew with one more pod."""
+    """[domain] whether its skew would exceed maxSkew with one more pod. A domain is a value of the label.
+
+    matches   [pod that counts] its node
+    counting  [node] whether the rule takes it for a possible home
+    """
     column = ask.view.nodes.label(rule.topology_key)
     domains = np.bincount(column.codes[counting], minlength=len(column.things)) > 0
     counts = np.bincount(column.codes[matches[counting[matches]]], minlength=len(column.things))
+    # With fewer domains than the rule asks for, the emptiest is one that does not exist yet.
     enough = np.count_nonzero(domains) >= rule.min_domains
     fewest = int(counts[domains].min()) if enough else 0
     newcomer = rule.selector.matches(dict(ask.shape.labels))

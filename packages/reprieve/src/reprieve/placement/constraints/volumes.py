@@ -79,6 +79,7 @@ def _may_wait(ask: Ask, claim: CompiledClaim) -> bool:
 
 
 def exclusive(ask: Ask) -> Iterator[Rejection]:
+    """Disks that another pod on the node holds, and claims that are for one pod only."""
     shape, view = ask.shape, ask.view
     for disk in shape.disks:
         nodes = _nodes_of(ask, view.pods.holders().of_disk(disk))
@@ -104,11 +105,12 @@ def _nodes_of(ask: Ask, pods: Ints) -> Ints:
     return nodes[nodes >= 0]
 
 
-_UNLIMITED = -1
+_UNLIMITED = -1  # the limit of a node whose driver names none
 _UNUSED: Relation[str] = Relation.of(())
 
 
 def limits(ask: Ask) -> Iterator[Rejection]:
+    """Nodes whose driver can attach no more volumes."""
     shape, storage = ask.shape, ask.view.storage
     if not shape.claims and not shape.inline_volumes:
         return
@@ -134,20 +136,26 @@ def _lacking(facts: Column[CsiFacts], volumes: list[Attachment]) -> Mask:
 
 
 def _limits(facts: Column[CsiFacts], driver: str) -> Ints:
+    """[node] how many volumes the driver can attach there."""
     found = (fact.limit(driver) for fact in facts.things)
     by_code = np.array([_UNLIMITED if limit is None else limit for limit in found], np.int64)
     return by_code[facts.codes]
 
 
 def _crowded(ask: Ask, driver: str, handles: list[str], limit: Ints) -> Mask:
-    """Counting distinct volumes is expensive: it is done only where the count per pod exceeds the limit."""
+    """[node] whether the pod's volumes (handles) would be more there than the limit ([node]) allows.
+
+    Counting distinct volumes is expensive. There are no more of them than uses by pods, so it is done only
+    where the uses exceed the limit.
+    """
     in_use: Relation[str] = ask.view.volumes_in_use.get(driver, _UNUSED)
+    # [use] one volume of one pod, or of an attachment without one: see ``InUse``. Its node:
     nodes = _nodes_of_users(ask, in_use.rows)
     users = np.bincount(nodes[nodes >= 0], minlength=len(limit))
     suspects: Mask = (limit != _UNLIMITED) & (users + len(handles) > limit)
     if not suspects.any():
         return suspects
-    pairs = np.flatnonzero((nodes >= 0) & suspects[nodes])
+    pairs = np.flatnonzero((nodes >= 0) & suspects[nodes])  # from here on, [use] is one of these
     nodes, codes = nodes[pairs], in_use.codes[pairs]
     attached = _distinct(nodes, codes, len(limit))
     # A volume that a pod on the node already uses is attached once.
@@ -159,7 +167,10 @@ def _crowded(ask: Ask, driver: str, handles: list[str], limit: Ints) -> Mask:
 
 
 def _nodes_of_users(ask: Ask, rows: Ints) -> Ints:
-    """The node of each user, or NOWHERE; the incoming pod itself does not count."""
+    """[use] the node of each user, or NOWHERE; the incoming pod itself does not count.
+
+    rows  [use]  the row of a pod, or ~row of a node where a volume is attached without a pod
+    """
     nodes = ~rows
     pods = rows >= 0
     nodes[pods] = ask.view.where[rows[pods]]
@@ -168,7 +179,12 @@ def _nodes_of_users(ask: Ask, rows: Ints) -> Ints:
 
 
 def _distinct(nodes: Ints, volumes: Ints, size: int) -> Ints:
-    """The number of distinct volumes on each node. Most are on one node, so few have to be compared."""
+    """[node] the number of distinct volumes there, of ``size`` nodes.
+
+    nodes, volumes  [use]  the same volume may be used on a node several times
+    """
+    # The last use of a volume counts it on that node. Most volumes are on one node, so that few uses are
+    # left, those on other nodes; of these, each pair of node and volume counts once. A pair is one number.
     width = int(volumes.max(initial=0)) + 1
     last = np.zeros(width, np.int64)
     last[volumes] = np.arange(len(volumes))
@@ -196,7 +212,7 @@ def zones(ask: Ask) -> Iterator[Rejection]:
 
 
 def _zoned(nodes: Nodes) -> Mask:
-    """Nodes with a zone or region label; nodes without one reach every volume."""
+    """[node] whether it has a zone or region label; nodes without one reach every volume."""
     zoned = np.zeros(len(nodes), np.bool_)
     for key in (BETA_ZONE, BETA_REGION, ZONE, REGION):
         zoned |= nodes.label(key).codes != 0
@@ -204,6 +220,7 @@ def _zoned(nodes: Nodes) -> Mask:
 
 
 def _meeting(nodes: Nodes, rule: ZoneRule) -> Mask:
+    """[node] whether it is in a zone of the rule: by its label, or by the label that came after it."""
     column = nodes.label(rule.key)
     meeting = column.where_in(rule.values)
     if (successor := _SUCCESSOR.get(rule.key)) is not None:
@@ -211,10 +228,11 @@ def _meeting(nodes: Nodes, rule: ZoneRule) -> Mask:
     return meeting
 
 
-_NO_VOLUME = -1
+_NO_VOLUME = -1  # the node reaches none that is free
 
 
 def binding(ask: Ask) -> Iterator[Rejection]:
+    """Nodes that do not reach a bound volume, or where an unbound claim can get none."""
     if not ask.shape.claims:
         return
     if unusable := list(claims(ask)):
@@ -232,6 +250,7 @@ def binding(ask: Ask) -> Iterator[Rejection]:
 
 
 def _reaching(ask: Ask, volume: CompiledVolume) -> Mask:
+    """[node] whether it reaches the volume; where the plugin moved to a driver, by that one's labels."""
     nodes = ask.view.nodes
     reaching = nodes.matching(volume.nodes)
     if not volume.plugin or volume.migrated_nodes == volume.nodes:
@@ -271,18 +290,19 @@ class _Supply:
     """Where one claim's volume comes from, for each node."""
 
     claim: CompiledClaim
-    volumes: Sequence[CompiledVolume]
-    chosen: Ints  # which of the volumes, or _NO_VOLUME
-    made: Mask
-    missing: Mask
-    cramped: Mask
+    volumes: Sequence[CompiledVolume]  # in the order in which they are tried
+    chosen: Ints  # [node] the place of one of the volumes, or _NO_VOLUME
+    made: Mask  # [node] without one, a new one is made there
+    missing: Mask  # [node] neither
+    cramped: Mask  # [node] one would be made, but for the storage capacity
 
 
 def _supplies(ask: Ask) -> list[_Supply]:
-    """Small claims come first, so that they leave large volumes to large claims."""
+    """The supplies of the claims that wait, the smallest first: these leave large volumes to large claims."""
     waiting = sorted((c for c in claims_of(ask) if not c.bound), key=lambda claim: claim.size)
     supplies: list[_Supply] = []
     for claim in waiting:
+        # Only claims of one class can choose the same volume.
         earlier = [s for s in supplies if s.claim.class_name == claim.class_name]
         supplies.append(_supply(ask, claim, earlier))
     return supplies
@@ -304,6 +324,7 @@ def _supply(ask: Ask, claim: CompiledClaim, earlier: list[_Supply]) -> _Supply:
 
 
 def _chosen(ask: Ask, claim: CompiledClaim, earlier: list[_Supply]) -> tuple[Sequence[CompiledVolume], Ints]:
+    """The volumes that the claim may get, and [node] which of them it gets there, or _NO_VOLUME."""
     nodes = ask.view.nodes
     nothing = np.full(len(nodes), _NO_VOLUME, np.int64)
     # With a selected node, the volume is being provisioned for it.
@@ -312,6 +333,7 @@ def _chosen(ask: Ask, claim: CompiledClaim, earlier: list[_Supply]) -> tuple[Seq
     if (held := _held(ask, claim)) is not None:
         return (held,), np.where(nodes.matching(held.nodes), 0, _NO_VOLUME)
     free = ask.view.storage.free_volumes(claim.class_name, nodes.matching)
+    # Free volumes are sorted by size, and then by name: the first that is large enough is the smallest.
     satisfying = free.satisfying(claim.requirements)
     large_enough = satisfying[np.searchsorted(satisfying, bisect_left(free.sizes, claim.size)) :]
     if not large_enough.size:
@@ -328,13 +350,18 @@ def _held(ask: Ask, claim: CompiledClaim) -> CompiledVolume | None:
 
 
 def _smallest(free: FreeVolumes, places: Ints, taken: list[Ints], size: int) -> Ints:
-    """For each node, the first of the positions that it reaches and that no earlier claim has."""
-    none = len(free.volumes)
+    """[node] the first of the places that it reaches and that no earlier claim has there, or _NO_VOLUME.
+
+    places  ascending        the volumes that will do
+    taken   one for a claim  [node] the place of the volume that it gets there
+    """
+    none = len(free.volumes)  # above all places, so that a minimum passes over it
     best = np.full(size, none, np.int64)
-    codes, rows = free.reached_codes, free.reached_rows
+    codes, rows = free.reached_codes, free.reached_rows  # [pair] a reach, and a node in it
     # Volumes with the same reach are interchangeable: only the first of each matters, and where an earlier
     # claim has that, the next.
     while places.size:
+        # [reach] the first place; where one is assigned several times, numpy keeps the last, so from behind
         first = np.full(len(free.reach.things), none, np.int64)
         first[free.reach.codes[places][::-1]] = places[::-1]
         found = first[codes]
@@ -344,6 +371,7 @@ def _smallest(free: FreeVolumes, places: Ints, taken: list[Ints], size: int) -> 
         np.minimum.at(best, rows[~busy], found[~busy])
         if not busy.any():
             break
+        # Once more for the nodes where that one is taken, without the volumes that were first.
         codes, rows = codes[busy], rows[busy]
         left = np.ones(none + 1, np.bool_)
         left[first] = False
@@ -356,7 +384,7 @@ def _smallest(free: FreeVolumes, places: Ints, taken: list[Ints], size: int) -> 
 
 
 def _made_there(ask: Ask, claim: CompiledClaim) -> Mask:
-    """Where the claim's class can provision volumes."""
+    """[node] whether the claim's class can provision a volume there."""
     nodes = ask.view.nodes
     storage_class = ask.view.storage.classes[claim.class_name]
     if not storage_class.provisioner or not claim.readable:
@@ -371,7 +399,7 @@ def _made_there(ask: Ask, claim: CompiledClaim) -> Mask:
 
 
 def _with_room(ask: Ask, claim: CompiledClaim) -> Mask:
-    """Where the capacity suffices for a new volume; drivers without capacity tracking always suffice."""
+    """[node] whether there is capacity for a new volume; a driver that does not track it has enough."""
     nodes, storage = ask.view.nodes, ask.view.storage
     driver = storage.drivers.get(storage.classes[claim.class_name].provisioner)
     if driver is None or not driver.storage_capacity or not claim.requests_size:

@@ -1,8 +1,7 @@
 """The model as an integer program: columns, rows, and one objective for each criterion that is a sum.
 
 Nodes with few patterns have a column for each pattern; the other nodes have columns for their units and for
-the members that they take. Whatever satisfies the model is a solution, so the best solution is a bound for
-all plans that the model covers.
+the members that they take. No plan in the model costs less than the best solution.
 """
 
 import math
