@@ -41,7 +41,7 @@ class Column(Generic[T]):
         return cls(sealed(codes), tuple(index), index)
 
     def where(self, accepts: Callable[[T], bool]) -> Mask:
-        """The rows whose thing is accepted."""
+        """[row] whether its thing is accepted."""
         return self.lookup(np.fromiter(map(accepts, self.things), np.bool_, len(self.things)))
 
     def where_in(self, things: Iterable[T]) -> Mask:
@@ -104,6 +104,7 @@ def matrix(columns: Iterable[Mapping[str, int]], rows: Sequence[str]) -> Ints:
 
 
 def mask_of(rows: Ints, size: int) -> Mask:
+    """[row] whether it is one of these."""
     mask = np.zeros(size, np.bool_)
     mask[rows] = True
     return mask

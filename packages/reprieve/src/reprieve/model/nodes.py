@@ -85,7 +85,7 @@ class Nodes:
 
 
 def meeting(requirement: Requirement, column: Column[str | None]) -> Mask:
-    """The rows whose label value, or its absence, meets the requirement."""
+    """[row] whether its label value, or its absence, meets the requirement."""
     match requirement.operator:
         case Operator.IN:
             return column.where_in(requirement.values)

@@ -57,7 +57,7 @@ class Holders:
     rows_of_disks: RowsByCode
 
     def of_port(self, wanted: HostPort) -> Ints:
-        """The pods with a port that conflicts with this one: of the same address, or if one has them all."""
+        """The rows of pods with a port that conflicts: of the same address, or one of both has them all."""
         if wanted.address == ANY_ADDRESS:
             return self.rows_of_ports.with_any(self.by_number.get((wanted.protocol, wanted.port), ()))
         conflicting = (wanted, HostPort(wanted.protocol, ANY_ADDRESS, wanted.port))
@@ -65,7 +65,7 @@ class Holders:
         return self.rows_of_ports.with_any(code for code in codes if code is not None)
 
     def of_disk(self, wanted: InlineDisk) -> Ints:
-        """The pods with a disk that cannot be shared with this one."""
+        """The rows of pods with a disk that cannot be shared with this one."""
         near = {code for name in wanted.ids for code in self.by_id.get((wanted.kind, name), ())}
         codes = (code for code in sorted(near) if wanted.conflicts_with(self.disks.things[code]))
         return self.rows_of_disks.with_any(codes)

@@ -56,7 +56,7 @@ class ScoreCache:
         self._entries: dict[Hashable, _Entry] = {}  # the longest unused first
 
     def refreshed(self, key: Hashable, size: int, touches: Touches, compute: Callable[[Rows], Ints]) -> Ints:
-        """``size``: how many rows there are."""
+        """[row] the scores, computed anew where rows have changed. ``size``: how many rows there are."""
         entry = self._entries.pop(key, None)
         rows = touches.since(entry.newest) if entry is not None and len(entry.scores) == size else None
         if entry is None or rows is None:
@@ -72,7 +72,7 @@ class ScoreCache:
         return entry.scores
 
     def fresh(self, key: Hashable, size: int, touches: Touches) -> Ints | None:
-        """The scores, if they are known and no row has changed since."""
+        """[row] the scores, if they are known and no row has changed since."""
         entry = self._entries.get(key)
         if entry is None or len(entry.scores) != size or entry.newest != touches.newest:
             return None

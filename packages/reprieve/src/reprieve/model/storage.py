@@ -151,7 +151,7 @@ class Storage:
         return replace(self, claims=claims, volumes=volumes, free=free, held=held, _free_volumes=others)
 
     def largest(self, class_name: str, matching: Matching) -> Ints | None:
-        """The largest volume of a class that can be provisioned for each node, in bytes; None if for none."""
+        """[node] the largest volume of a class that can be provisioned for it, in bytes; None if for none."""
         capacities = self.capacities.get(class_name)
         if not capacities:
             return None

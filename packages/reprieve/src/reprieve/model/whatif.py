@@ -55,6 +55,7 @@ def _rescored(view: Snapshot, rows: Sequence[int]) -> WhatIfScores:
 
 
 def _carried(totals: Ints, amounts: Ints, before: int, after: int) -> Ints:
+    """[resource, node] totals with one pod's amounts ([resource]) on another node."""
     totals = totals.copy()
     if before != NOWHERE:
         totals[:, before] -= amounts
@@ -81,5 +82,6 @@ def moved(view: Snapshot, pods: Ints, nodes: Ints) -> Snapshot:
 
 
 def _shifted(totals: Ints, amounts: Ints, before: Ints, after: Ints) -> Ints:
+    """[resource, node] totals with the amounts of pods ([resource, pod]) on other nodes ([pod])."""
     size = totals.shape[1]
     return sealed(totals + sums_by_node(amounts, after, size) - sums_by_node(amounts, before, size))

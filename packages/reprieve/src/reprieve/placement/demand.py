@@ -144,7 +144,7 @@ class Demand:
     is_one_of_several: bool = False  # it stands for a tree, which could be served with other pods or domains
 
     def nodes_for(self, position: int) -> Mask | None:
-        """The nodes that a pod may use; None: every node."""
+        """[node] whether the pod at this position may use it; None: every node."""
         if not self.within:
             return self.allowed
         return self.within[position] if self.allowed is None else self.within[position] & self.allowed

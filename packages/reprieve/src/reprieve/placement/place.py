@@ -51,7 +51,7 @@ class Survey:
         return tuple(sorted({r.reason for r in self.rejections if r.rows[node]}))
 
     def curable(self) -> Mask:
-        """The refused nodes that might do if some pods were gone."""
+        """[node] whether it was refused, and might do if some pods were gone."""
         mask = ~self.feasible
         for rejection in self.rejections:
             if not rejection.curable:

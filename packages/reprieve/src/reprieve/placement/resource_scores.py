@@ -80,6 +80,7 @@ def _pod_key(ask: Ask) -> tuple[Hashable, ...]:
 
 
 def allocation_by_row(ask: Ask, rows: Rows) -> Ints:
+    """[as rows] the score of these nodes by the profile's strategy."""
     profile = ask.profile
     fillings = list(_fillings(ask, profile.strategy_resources, rows, floored=True))
     if not fillings:
@@ -115,8 +116,8 @@ def _weighted(fillings: list[_Filling], score: Callable[[_Filling, Ints], Ints])
 
 
 def _by_shape(fillings: list[_Filling], shape: tuple[ShapePoint, ...]) -> Ints:
-    """A piecewise linear function of utilization; resources that score 0 are left out of the mean."""
-    by_percent = np.array([_on_line(shape, percent) for percent in range(101)], np.int64)
+    """[node] the mean of a piecewise linear function of utilization; resources that score 0 are left out."""
+    by_percent = np.array([_on_line(shape, percent) for percent in range(101)], np.int64)  # [percent]
     total = np.zeros_like(fillings[0].before)
     weights = np.zeros_like(total)
     for filling in fillings:
@@ -142,7 +143,7 @@ def _on_line(shape: tuple[ShapePoint, ...], percent: int) -> int:
 
 
 def balance(ask: Ask, _: Mask) -> Ints | None:
-    """Whether the pod makes the use of resources more balanced or less."""
+    """[node] whether the pod makes the use of resources more balanced or less; None: it requests none."""
     if not is_balanced(ask.shape, ask.profile):
         return None
     resources = ask.profile.balanced_resources

@@ -35,7 +35,10 @@ _LARGE_IMAGE = 1000 * _MEBIBYTE  # per image; above that the score does not grow
 
 
 def taint_score(ask: Ask, feasible: Mask) -> Ints | None:
-    """The fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
+    """[node] the fewer PreferNoSchedule taints that the pod does not tolerate, the better.
+
+    Here as in all scorers, None is a preference that says nothing about the pod.
+    """
     column = ask.view.nodes.taints
     tolerations = ask.shape.tolerations
     counts = [_untolerated(taints, tolerations) for taints in column.things]
@@ -60,7 +63,7 @@ def node_affinity_score(ask: Ask, feasible: Mask) -> Ints | None:
 
 
 def image_score(ask: Ask, _: Mask) -> Ints | None:
-    """The total size of the pod's images on each node; images that few nodes have count less.
+    """[node] the total size of the pod's images there; images that few nodes have count less.
 
     Otherwise all pods of one image would go to the first node that pulled it.
     """
@@ -107,7 +110,7 @@ def _pulls_of_others(ask: Ask) -> Iterator[Ints]:
 
 
 def _stretched(raw: Ints, feasible: Mask) -> Ints:
-    """Scales the lowest feasible score to 0 and the highest to 100; if all are equal, to 0."""
+    """[node] the lowest feasible score becomes 0 and the highest 100; if all are equal, they become 0."""
     scores = np.zeros(len(raw), np.int64)
     values = raw[feasible]
     lowest, highest = values.min(), values.max()

@@ -102,9 +102,11 @@ class Accounts:
         return f"{self.budgets[i].namespace}/{self.budgets[i].name}"
 
     def allowances(self) -> Ints:
+        """[account] see ``Charging``."""
         return np.array(self.allowed, np.int64)
 
     def sizes(self) -> Ints:
+        """[account] see ``Charging``."""
         return np.zeros(len(self.allowed), np.int64)
 
 
@@ -209,6 +211,7 @@ class UnitShares:
 
 
 def shares_of(units: Units, accounts: Charging) -> UnitShares:
+    """The shares of units: the charges of its pods to one account, added up."""
     unit, width = units.of_pod[accounts.pods], max(accounts.width, 1)  # [charge]
     running = unit != NOWHERE
     unit, account = unit[running], accounts.account[running]

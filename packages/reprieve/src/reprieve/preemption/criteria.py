@@ -29,7 +29,10 @@ class Combined(Enum):
 
 
 class UnitPrices(Protocol):
-    """What is known of units when a criterion is asked about some of them (numbers)."""
+    """What is known of units when a criterion is asked about some of them.
+
+    numbers  of any shape, as [unit] or [slot, node]: the answer has the same
+    """
 
     @property
     def units(self) -> Units: ...
@@ -250,6 +253,7 @@ NO_COST = Cost((), lambda _: 0)  # of a plan without victims, which is compared 
 
 
 def fewest_budgets_broken(candidates: Candidates) -> Ints:
+    """[candidate] by how many pods budgets are exceeded there at least."""
     broken: Ints = np.maximum(0, candidates.fewest - candidates.within_budgets)
     return broken
 

@@ -63,6 +63,7 @@ class Planning:
         return {name: number for name, number in found if name in names}
 
     def pods_of(self, chosen: Mask) -> Ints:
+        """The rows of all pods of these units ([unit])."""
         return self.evictable.units.pods_of(np.flatnonzero(chosen))
 
     def place(self, gone: Mask) -> Placement | None:
@@ -185,7 +186,7 @@ class Planning:
         return self.listed(self.evictable.units.with_any(self._used(placement) | self.evictable.matter))
 
     def _not_needed_by_gangs(self, placement: Placement, order: Sequence[Unit]) -> Mask:
-        """The units without those that can stay so that gangs keep as many pods as they need."""
+        """[unit] those that are left if some stay so that gangs keep as many pods as they need."""
         gangs, left = self.evictable.gangs, self.local.copy()
         test = self._trial(placement, left)
         tally = GangTally(gangs, order) if gangs is not None else None
@@ -230,11 +231,12 @@ class Planning:
         return bool(short[used].sum() <= least.sum())
 
     def _no_worse_than(self, plan: Plan) -> Mask:
-        """The units whose eviction exceeds no budget and no priority that the plan does not."""
+        """[unit] whether its eviction exceeds no budget and no priority that the plan does not."""
         taken = self._up_to(plan.victims[0].priority, self.local)
         return taken if plan.broken else self._within_budgets(taken)
 
     def _up_to(self, ceiling: int, units: Mask) -> Mask:
+        """[unit] those of these units that have no higher priority."""
         mask: Mask = units & (self.evictable.units.priority <= ceiling)
         return mask
 

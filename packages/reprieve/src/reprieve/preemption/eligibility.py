@@ -112,7 +112,7 @@ class Verdict:
     advise: Advise | None = None
 
     def held(self, now: float) -> Mask:
-        """The units that nothing but time protects."""
+        """[unit] whether nothing but time protects it."""
         return np.zeros_like(self.allowed) if self.until is None else self.until > now
 
     @property
@@ -165,7 +165,10 @@ def grace_of(pod: Pod) -> float:
 
 
 def _where_it_asks(units: Units, demand: Demand) -> Mask:
-    """The demand need not wait for pods of a group that are evicted on other nodes."""
+    """[pod] whether it runs where the demand may go.
+
+    The demand need not wait for pods of a group that are evicted on other nodes.
+    """
     there: Mask = units.of_pod != NOWHERE
     return there if demand.allowed is None else there & demand.allowed[units.view.where]
 

@@ -247,16 +247,22 @@ class GangSlack:
 
     @property
     def pods(self) -> Ints:
+        """[charge] the pods of gangs: each is charged to one, its own."""
         return np.flatnonzero(self.of_pod != len(self))
 
     @property
     def account(self) -> Ints:
+        """[charge] the gang."""
         return self.of_pod[self.pods]
 
+    # The last entry of each column is that of pods in no gang: no account.
+
     def allowances(self) -> Ints:
+        """[gang] how many of its pods can go."""
         return self.surplus[:-1]
 
     def sizes(self) -> Ints:
+        """[gang] how many of its pods run."""
         return self.running[:-1]
 
 

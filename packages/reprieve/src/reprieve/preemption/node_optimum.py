@@ -84,7 +84,10 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
 
 
 def _lowest_first(places: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
-    """Places in the order of their bounds; as they are if the first criterion has no bound."""
+    """These places (of nodes) in the order of their bounds ([criterion][node]).
+
+    They stay as they are if the first criterion has no bound.
+    """
     return places[np.lexsort([bound[places] for bound in reversed(bounds)])] if bounds else places
 
 

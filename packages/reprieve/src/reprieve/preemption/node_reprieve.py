@@ -125,6 +125,7 @@ class _Reprieve:
 
     @property
     def victims(self) -> Mask:
+        """[slot, node]"""
         return self._there & ~self._stays
 
     def outcome(self, ceiling: Floats) -> NodeOutcome:

@@ -24,9 +24,8 @@ from reprieve.preemption.units import Units
 
 _MOST_CHARGES = 16  # budgets that a unit may be charged to in columns; with more, its nodes are ``beyond``
 _UNLIMITED = np.iinfo(np.int64).max
-_NO_ACCOUNT = np.zeros(
-    1, np.int64
-)  # the columns of accounts if there is none but the last, which is for none
+# The columns of accounts if there is none but the last, which is for none.
+_NO_ACCOUNT = np.zeros(1, np.int64)
 
 
 # --- which units are there -----------------------------------------------------------------------

@@ -45,7 +45,8 @@ class Prices:
         together = _Together(victims, beyond_budgets, self)
         return Cost(self.order, lambda criterion: criterion.of(together, together.numbers, self), known)
 
-    # --- what units cost alone; arrays of numbers may have any shape ---
+    # --- what units cost alone: numbers may have any shape, as [unit] or [slot, node], and costs have the
+    # same ---
 
     def alone(self, criterion: Criterion, numbers: Ints) -> Ints | Floats:
         assert criterion.of_units is not None
@@ -104,7 +105,7 @@ class Prices:
         return view.pods.bare & ~view.pods.groups.lookup(in_gang)
 
     def cascade(self, numbers: Ints) -> Ints:
-        """See ``Cascades``."""
+        """The classes by ``Cascades``: where the pods of these units would go."""
         if self.least_cascade == NOWHERE_TO_GO:
             return np.full(numbers.shape, NOWHERE_TO_GO)
         return self._worked_out("cascade", numbers, lambda new: self._cascades.of(new)[new])
@@ -115,7 +116,7 @@ class Prices:
         return self._cascades.at_least(self._allowed)
 
     def lost_work(self, numbers: Ints) -> Ints:
-        """See ``least_disturbance.lost_work``."""
+        """Seconds of a node whose work would be lost, see ``least_disturbance.lost_work``."""
         cap = self._question.policy.lost_work_cap
 
         def lost(new: Ints) -> Ints:
@@ -124,7 +125,7 @@ class Prices:
         return self._worked_out("lost work", numbers, lost)
 
     def grace(self, numbers: Ints) -> Floats:
-        """How many seconds its slowest pod may take to terminate."""
+        """How many seconds the slowest pod of each may take to terminate."""
 
         def longest(new: Ints) -> Ints:
             compiled = self.units.view.pods.compiled
@@ -134,6 +135,7 @@ class Prices:
         return self._worked_out("grace", numbers, longest).astype(np.float64)
 
     def _worked_out(self, name: str, numbers: Ints, work: Callable[[Ints], Ints]) -> Ints:
+        """The costs of these units from a column that is filled on demand. ``work`` gets distinct numbers."""
         if name not in self._columns:
             size = len(self.units.priority)
             self._columns[name] = np.zeros(size, np.int64), np.zeros(size, np.bool_)

@@ -240,7 +240,7 @@ def counts_room(demand: Demand) -> bool:
 
 
 def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
-    """Pods that may matter to the demand beyond the room and the ports that they use on its nodes."""
+    """[pod] whether it may matter to the demand beyond the room and the ports that it uses on its nodes."""
     mask = np.zeros(len(view.pods), np.bool_)
     if {resources, host_ports}.issuperset(demand.constraints):
         return mask  # as for a resize: the pod is where it is, whatever its affinities say
@@ -260,6 +260,7 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
 
 
 def _users_of_volumes(view: Snapshot) -> Ints:
+    """The rows of pods with volumes, some more than once. Uses below zero are attachments without a pod."""
     attached = [used.rows[used.rows >= 0] for used in view.volumes_in_use.values()]
     return np.concatenate([view.pods.claims.rows, view.pods.disks.rows, *attached])
 

@@ -153,6 +153,7 @@ def _asked(pod: Pod) -> tuple[float, str]:
 
 
 def _growth(compiled: CompiledPod, view: Snapshot) -> Ints:
+    """[resource] how much more the pod wants than it holds."""
     weight = compiled.weight
     return np.array([weight.charged.get(n, 0) - weight.held.get(n, 0) for n in view.axis.names], np.int64)
 

@@ -246,7 +246,7 @@ def _timeless_refusal(question: Question, units: Units, allowed: Mask, now: floa
 
 
 def _within_reach(question: Question, units: Units) -> Mask:
-    """The units that could make room: those in one of the domains."""
+    """[unit] whether it could make room: it has a pod in one of the domains."""
     if len(question.demand.pods) > 1 or question.is_for_group:
         return units.size > 0
     reach = np.zeros(len(units.priority), np.bool_)

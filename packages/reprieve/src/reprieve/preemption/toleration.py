@@ -153,7 +153,10 @@ def _lengths(view: Snapshot, priority: int) -> dict[str, float]:
 
 
 def _ends(length: Floats, since: Floats, running: Mask) -> Floats:
-    """What ``end_of`` says of each pod that runs."""
+    """[pod] what ``end_of`` says of each that runs; the others have no toleration.
+
+    length, since, running  [pod]  seconds, Unix time, whether it runs
+    """
     ends = np.full(len(length), NOT_AT_ALL)
     ends[running & (length == FOREVER)] = FOREVER
     counting = np.flatnonzero(running & (length > 0) & (length < FOREVER))
@@ -239,7 +242,7 @@ def _told(units: Units, priority: int, row: int) -> Protection:
 
 
 def _of_class_and_group(view: Snapshot, rows: Ints) -> Ints:
-    """Equal for pods of one class and one group."""
+    """[as rows] a number that is equal for pods of one class and one group."""
     pods = view.pods
     codes: Ints = pods.classes.codes[rows] * len(pods.groups.things) + pods.groups.codes[rows]
     return codes

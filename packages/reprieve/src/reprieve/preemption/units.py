@@ -205,7 +205,7 @@ class Units:
         return np.flatnonzero(found[:-1])
 
     def pods_of(self, numbers: Iterable[int] | Ints) -> Ints:
-        """All pods of the units, wherever they are."""
+        """The rows of all pods of the units, wherever they are."""
         chosen = self.mask(np.asarray(numbers, np.int64))
         running = self.of_pod != NOWHERE
         mask = running.copy()
@@ -241,7 +241,7 @@ class Units:
         return replace(self, kind=kind, members=None, minds_gangs=False)
 
     def in_order(self, numbers: Ints) -> Ints:
-        """The most important first.
+        """These numbers, the most important unit first.
 
         By priority, then groups before pods, then by size, then by the earlier start, then by name. Pods of a
         group in which costs differ start with the group, and among them the costs count first.
@@ -249,7 +249,7 @@ class Units:
         return numbers[self._order(numbers, lambda places: self.names(numbers[places]))]
 
     def _order(self, numbers: Ints, names: Callable[[Ints], list[str]]) -> Ints:
-        """Places among the numbers. ``names``: of the units at such places."""
+        """The order of importance, as places among the numbers. ``names``: of the units at such places."""
         start, members = self.start[numbers], self.members
         first = -self.size[numbers], -self.kind[numbers], -self.priority[numbers]  # the last key counts first
         if members is None:
@@ -265,7 +265,7 @@ class Units:
         return np.array([f"Pod {key[0]} {key[1]}" if key is not None else "" for key in keys], np.str_)
 
     def places(self, numbers: Ints) -> Ints:
-        """The place of each unit in the order of importance; a unit may be named several times."""
+        """[as numbers] the place of each in the order of importance; a unit may be named several times."""
         distinct, which = np.unique(numbers, return_inverse=True)
         places = np.empty(len(self.priority), np.int64)
         places[self.in_order(distinct)] = np.arange(len(distinct))
@@ -282,7 +282,7 @@ class Units:
 
 
 def _order_by(keys: tuple[Ints | Floats, ...], names: Callable[[Ints], list[str]]) -> Ints:
-    """An order by the keys, of which the last counts first, and then by name.
+    """The places in an order by the keys ([place]), of which the last counts first, and then by name.
 
     Names are asked for only where they decide: to make tens of thousands takes longer than to sort by
     numbers.

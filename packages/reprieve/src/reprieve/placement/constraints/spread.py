@@ -42,7 +42,7 @@ def _default_rule(default: DefaultSpread, selector: Selector) -> SpreadRule:
 
 
 def fully_labelled(ask: Ask, rules: tuple[SpreadRule, ...]) -> Mask:
-    """The nodes that have the label of every rule."""
+    """[node] whether it has the label of every rule."""
     mask = np.ones(len(ask.view.nodes), np.bool_)
     for rule in rules:
         mask &= ask.view.nodes.label(rule.topology_key).codes > 0
@@ -50,7 +50,7 @@ def fully_labelled(ask: Ask, rules: tuple[SpreadRule, ...]) -> Mask:
 
 
 def included(ask: Ask, rule: SpreadRule, nodes: Mask) -> Mask:
-    """Those of the nodes that the rule takes for possible homes of the pod."""
+    """[node] those of the nodes ([node]) that the rule takes for possible homes of the pod."""
     if rule.honors_affinity:
         nodes = nodes & ask.view.nodes.matching(ask.shape.nodes)
     if rule.honors_taints:

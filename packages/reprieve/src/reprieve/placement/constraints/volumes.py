@@ -100,7 +100,7 @@ def exclusive(ask: Ask) -> Iterator[Rejection]:
 
 
 def _nodes_of(ask: Ask, pods: Ints) -> Ints:
-    """The nodes of those pods that have one, without the incoming pod."""
+    """The rows of the nodes that these pods (rows) are on, without the incoming pod."""
     nodes: Ints = ask.view.where[pods[pods != ask.pod]]
     return nodes[nodes >= 0]
 
@@ -129,7 +129,10 @@ def limits(ask: Ask) -> Iterator[Rejection]:
 
 
 def _lacking(facts: Column[CsiFacts], volumes: list[Attachment]) -> Mask:
-    """Nodes without the driver. Migrated volumes need a CSINode: a node without one attaches them in-tree."""
+    """[node] whether it lacks the driver. Migrated volumes need it only where there is a CSINode.
+
+    A node without one attaches them in-tree.
+    """
     driver = volumes[0].driver
     all_migrated = all(volume.migrated for volume in volumes)
     return facts.where(lambda fact: not fact.has(driver) and (fact.known or not all_migrated))

@@ -278,6 +278,7 @@ class _Seating:
         self.seats: Seats = {}
 
     def _left_without(self, gone: Counts) -> Ints:
+        """[node, resource]"""
         left = np.array(self._model.left, np.int64).reshape(len(self._model.left), self._needs.shape[1])
         for i, count in gone.items():
             for node, used in self._model.items[i].footprint:
@@ -366,7 +367,10 @@ class _Charges:
         return np.bincount(self._unit, _EXCESS * over, self._units).astype(np.float64)
 
     def late(self, turn: Ints) -> Ints:
-        """The turns at which a unit is put back that shares an exceeded budget with one before it."""
+        """The turns at which a unit is put back that shares an exceeded budget with one before it.
+
+        turn  [unit]  see ``_Room._apart``
+        """
         shares = np.flatnonzero(self._over[self._budget] > 0)
         turns = turn[self._unit[shares]]
         first = np.full(len(self._over), turn.max(initial=0))
