@@ -8,7 +8,16 @@ with them too. None of them says which units go.
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.criteria import HIGHEST_PRIORITY, OFFSET, PRIORITY_SUM, Candidates, Criterion
+from reprieve.preemption.criteria import (
+    HIGHEST_PRIORITY,
+    LATEST_START,
+    OFFSET,
+    PRIORITY_SUM,
+    Candidates,
+    Combined,
+    Cost,
+    Criterion,
+)
 from reprieve.preemption.potential_nodes import PotentialNodes, charges_of
 
 NO_CANDIDATES = Candidates(
@@ -82,6 +91,106 @@ def roughly_bounded(potential: PotentialNodes) -> Candidates:
         alone=alone,
         has_one_slot=True,
     )
+
+
+# --- against a plan that is known ----------------------------------------------------------------
+
+
+def may_cost_less(potential: PotentialNodes, limit: Cost) -> Mask:
+    """[node] whether a plan there may cost less than one that is known.
+
+    A plan that is better costs as much by the first criteria, and by the next one less. So units that cost
+    more by one of these are no victims of it, and those that are left must free enough.
+    """
+    among, size = _Among(potential), len(potential.node_units.nodes)
+    may: Mask = np.zeros(size, np.bool_)
+    tied: Mask = np.ones(size, np.bool_)
+    for place, criterion in enumerate(limit.order):
+        if not tied.any():
+            return may
+        if criterion.budgets and criterion.of_units is None:
+            # Only where no budget breaks, the units that break one alone are out of the question.
+            if limit[place]:
+                return may | tied
+            among.keep(~potential.shares.unaffordable()[potential.node_units.units])
+            tied = tied & among.suffices
+        elif (level := among.level(criterion, limit, place)) is not None:
+            less = tied & among.would_suffice(level < limit[place])
+            may, tied = may | less, tied & ~less
+            among.keep(level <= limit[place])
+            tied = tied & among.suffices
+        elif criterion.combined is Combined.SUM:
+            least = among.least_sum(criterion)
+            may, tied = may | (tied & (least < limit[place])), tied & (least == limit[place])
+        else:
+            return may | tied
+    return may
+
+
+class _Among:
+    """The units of some nodes that may still be victims, and what these must free there."""
+
+    def __init__(self, potential: PotentialNodes) -> None:
+        self._node_units, self._shortage = potential.node_units, -potential.left
+        self._prices = potential.evictable.prices
+        self._among = potential.node_units.there
+
+    def keep(self, chosen: Mask) -> None:
+        """``chosen``: [slot, node]."""
+        self._among = self._among & chosen
+
+    @property
+    def suffices(self) -> Mask:
+        return self.would_suffice(self._among)
+
+    def would_suffice(self, chosen: Mask) -> Mask:
+        """[node] whether those of these units that may be victims free enough."""
+        chosen, node_units = chosen & self._among, self._node_units
+        freed = (node_units.freed * chosen).sum(axis=1)
+        enough: Mask = (freed >= self._shortage).all(axis=0) & ~(node_units.blocks & ~chosen).any(axis=0)
+        return enough
+
+    def level(self, criterion: Criterion, limit: Cost, place: int) -> Floats | None:
+        """[slot, node] what a unit costs by a criterion that counts the highest of all victims."""
+        units, numbers = self._prices.units, self._node_units.units
+        if criterion is LATEST_START and HIGHEST_PRIORITY in limit.order[:place]:
+            highest = limit[limit.order.index(HIGHEST_PRIORITY)]
+            return np.where(units.priority[numbers] == highest, -units.start[numbers], -np.inf)
+        if criterion.combined is not Combined.HIGHEST or criterion.measures_plans:
+            return None
+        return self._prices.alone_at_least(criterion, numbers).astype(np.float64)
+
+    def least_sum(self, criterion: Criterion) -> Floats:
+        """[node] no victims that free enough cost less together."""
+        node_units, certain = self._node_units, self._node_units.blocks & self._among
+        price = self._prices.alone_at_least(criterion, node_units.units).astype(np.float64)
+        shortage = self._shortage - (node_units.freed * certain).sum(axis=1)
+        left = self._among & ~certain
+        freed = node_units.freed * left
+        cheapest = np.sort(np.where(left, price, np.inf), axis=0).cumsum(axis=0)
+        fewest = np.minimum(fewest_evictions(shortage, freed), len(price))
+        least = np.where(fewest > 0, cheapest[fewest - 1, np.arange(len(fewest))], 0.0)
+        for lack, of_each in zip(shortage, freed, strict=True):
+            least = np.maximum(least, least_to_cover(lack, of_each, price))
+        # All prices are whole numbers. A hair is taken off, so that rounding errors lift none.
+        found: Floats = np.ceil(least * (1 - 2**-48) - 1e-9) + (price * certain).sum(axis=0)
+        return found
+
+
+def least_to_cover(lack: Ints, freed: Ints, price: Floats) -> Floats:
+    """[node] the least price of so much of one resource, if parts of units could go.
+
+    freed, price  [slot, node]
+    """
+    if not (lack > 0).any():
+        return np.zeros(len(lack))
+    rate = np.divide(price, freed, out=np.full(price.shape, np.inf), where=freed > 0)
+    order = np.argsort(rate, axis=0)
+    freed, rate = np.take_along_axis(freed, order, axis=0), np.take_along_axis(rate, order, axis=0)
+    before = freed.cumsum(axis=0) - freed
+    part = np.clip(lack - before, 0, freed)
+    least: Floats = (part * np.where(part > 0, rate, 0.0)).sum(axis=0)
+    return least
 
 
 def _roughly_within_budgets(potential: PotentialNodes, fewest: Ints) -> Ints:

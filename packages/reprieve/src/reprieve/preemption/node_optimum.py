@@ -4,9 +4,11 @@ Most nodes are ruled out by bounds in columns. On the others a search goes throu
 back where what is chosen already costs too much. Where all are ruled out, that is a proof.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add, gt, sub
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from reprieve.placement.effort import Effort, Share
 from reprieve.placement.place import Placement
 from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Combined, Cost, Criterion
-from reprieve.preemption.node_bounds import closely_bounded
+from reprieve.preemption.node_bounds import closely_bounded, may_cost_less
 from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
 from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.potential_nodes import PotentialNodes
@@ -72,11 +74,13 @@ def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, 
     places = _lowest_first(places, rough)
     for first in range(0, len(places), _AT_A_TIME):
         some = np.sort(places[first : first + _AT_A_TIME])
-        part = closely_bounded(potential.on(mask_of(some, len(potential.node_units.nodes))))
+        here = potential.on(mask_of(some, len(potential.node_units.nodes)))
+        part = closely_bounded(here)
         bounds = lower_bounds([part], order)
         open_ones = np.arange(len(some))
         if cost is not None:
             open_ones = open_ones[_below(bounds, cost, len(some))]
+            open_ones = open_ones[may_cost_less(here.on(mask_of(open_ones, len(some))), cost)]
         if strict:
             open_ones = open_ones[part.fewest[open_ones] <= part.within_budgets[open_ones]]
         for place in _lowest_first(open_ones, bounds).tolist():
@@ -152,11 +156,14 @@ class _Choice:
             lack = _less(lack, self.freed[i])
         scale = [max(1, amount) for amount in lack]
         self._order = sorted(others, key=lambda i: -max(map(_ratio, self.freed[i], scale), default=0))
-        # [turn][resource] the most that one of the units from this turn on gives back.
+        # [turn][resource] the most that one of the units from this turn on gives back, and all of them.
         self._most: list[tuple[int, ...]] = [(0,) * len(lack)]
+        self._all: list[tuple[int, ...]] = [(0,) * len(lack)]
         for i in reversed(self._order):
             self._most.append(tuple(map(max, self._most[-1], self.freed[i])))
+            self._all.append(tuple(map(add, self._all[-1], self.freed[i])))
         self._most.reverse()
+        self._all.reverse()
         self._choose(0, lack, blocking)
 
     @cached_property
@@ -184,7 +191,7 @@ class _Choice:
     def _found(self, chosen: list[int]) -> None:
         question, evictable = self.potential.question, self.potential.evictable
         victims = tuple(self._units[i] for i in chosen)
-        broken = Joint(evictable.accounts, ()).broken(victims)
+        broken = self._broken(chosen)
         if broken and question.policy.breaks_no_budget:
             return
         cost = evictable.prices.of(victims, broken)
@@ -193,30 +200,30 @@ class _Choice:
 
     def _is_promising(self, turn: int, lack: tuple[int, ...], chosen: list[int]) -> bool:
         """Whether a plan with these victims and as many more as are needed at least may cost less."""
+        if any(map(gt, lack, self._all[turn])):
+            return False
         if self.limit is None:
-            return not any(need > 0 and not most for need, most in zip(lack, self._most[turn], strict=True))
-        more = 0
-        for need, most in zip(lack, self._most[turn], strict=True):
-            if need > 0:
-                if not most:
-                    return False
-                more = max(more, -(-need // most))
+            return True
+        more = max(-(-need // most) for need, most in zip(lack, self._most[turn], strict=True) if need > 0)
         for place, criterion in enumerate(self.potential.question.criteria):
-            alone = self._alone(criterion)
-            if alone is None:
-                if criterion.budgets:
-                    if self.limit[place]:
-                        return True  # what is chosen may break fewer
-                    continue
-                return True
-            if criterion.combined is Combined.HIGHEST:
-                least = max((alone[i] for i in chosen), default=-np.inf)
-            else:
-                rest = [alone[i] for i in self._order[turn:]]
-                least = sum(alone[i] for i in chosen) + more * min(rest, default=0)
+            least = self._at_least(criterion, chosen, turn, more)
             if least != self.limit[place]:
                 return bool(least < self.limit[place])
         return False
+
+    def _at_least(self, criterion: Criterion, chosen: list[int], turn: int, more: int) -> float:
+        """By this criterion, of a plan with these victims and so many more of those from a turn on."""
+        alone = self._alone(criterion)
+        if alone is None:  # with further victims, no fewer pods are beyond their budgets
+            return criterion.budgets * self._broken(chosen) if criterion.budgets else -math.inf
+        if criterion.combined is Combined.HIGHEST:
+            return max([alone[i] for i in chosen], default=-math.inf)
+        rest = min([alone[i] for i in self._order[turn:]], default=0)
+        return sum([alone[i] for i in chosen]) + more * rest
+
+    def _broken(self, chosen: list[int]) -> int:
+        accounts = self.potential.evictable.accounts
+        return Joint(accounts, ()).broken(self._units[i] for i in chosen) if accounts else 0
 
     def _alone(self, criterion: Criterion) -> list[float] | None:
         if criterion.of_units is None:
@@ -233,7 +240,7 @@ class _Choice:
 
 
 def _less(lack: tuple[int, ...], freed: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(need - amount for need, amount in zip(lack, freed, strict=True))
+    return tuple(map(sub, lack, freed))
 
 
 def _ratio(amount: int, scale: int) -> float:

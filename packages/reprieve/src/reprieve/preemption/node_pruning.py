@@ -54,10 +54,8 @@ class PlanBounds:
         return self.clear.node_units
 
     def costs(self, rows: Ints, order: Sequence[Criterion]) -> dict[tuple[int, int], Rank]:
-        """What the known plans on these nodes cost, by node and outcome; nothing if their bounds say it."""
+        """What the known plans on these nodes cost, by node and outcome."""
         found: dict[tuple[int, int], Rank] = {}
-        if self.clear.evictable.prices.are_quick(order):
-            return found
         places = np.searchsorted(self.node_units.nodes, np.sort(rows))
         for turn, outcome in enumerate(one for one in self.outcomes if len(one.nodes)):
             part = outcome.on(np.isin(outcome.nodes, places))
@@ -161,37 +159,50 @@ def _ranked(potential: PotentialNodes) -> Iterator[tuple[Rank, Candidate]]:
     exact, places = len(rows) - len(seen.bounded.nodes), order.tolist()
     made: dict[int, Plan] = {}
 
-    def known(row: int, turn: int) -> Plan:
+    def known(row: int, turn: int, cost: Rank) -> Plan:
         """Made together with those that are asked for next."""
         if row not in made:
             ahead = {int(rows[i]) for i in places[turn : turn + question.most] if i < exact}
             made.update(_plans_on(sorted(ahead), potential, seen))
+        made[row].cost.learn([float(value) for value in cost])
         return made[row]
 
     is_whole = len(bounds) == len(order_of)
+    quick = min(potential.evictable.prices.quick(order_of), len(bounds))
     waiting: list[tuple[Rank, int, Candidate]] = []
     for first in range(0, len(places), _AT_A_TIME):
         last = first + _AT_A_TIME
         part = order[first:last]
-        costs = seen.costs(rows[part[part < exact]], order_of)
         columns = [bound[part].tolist() for bound in bounds]
-        bounded = zip(*columns, strict=True) if columns else repeat((), len(part))
+        bounded: list[Rank] = [*zip(*columns, strict=True)] if columns else [()] * len(part)
         numbers, by_room = rows[part].tolist(), potential.by_room[rows[part]].tolist()
-        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
-            at, place = places[first + turn], first + turn
-            if costs:
-                at_least = costs.get((row, _turn_of(at, parts)), at_least)  # noqa: PLW2901
-            key = (*at_least, nodes.names[row])
-            make = partial(known, row, place) if at < exact else None
-            candidate = Candidate(row, key if is_whole else at_least, by_room[turn], make)
-            heappush(waiting, (key, place, candidate))
         later: Rank | None = None
         if last < len(places):
             least = (bound[places[last]].item() for bound in bounds)
             later = (*least, nodes.names[rows[places[last]]])
+        costs: dict[tuple[int, int], Rank] = {}
+        if quick < len(bounds):  # what takes long to work out is needed where all before it is equal
+            tied = _equal_beginnings(numbers, bounded, later, quick)
+            costs = seen.costs(rows[part[tied & (part < exact)]], order_of)
+        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
+            at, place = places[first + turn], first + turn
+            exactly = costs.get((row, _turn_of(at, parts))) if costs else None
+            cost = at_least[:quick] if exactly is None else exactly
+            key = (*(at_least if exactly is None else exactly), nodes.names[row])
+            make = partial(known, row, place, cost) if at < exact else None
+            candidate = Candidate(row, key if is_whole else key[:-1], by_room[turn], make)
+            heappush(waiting, (key, place, candidate))
         while waiting and (later is None or waiting[0][0] < later):
             key, _, candidate = heappop(waiting)
             yield key, candidate
+
+
+def _equal_beginnings(numbers: Sequence[int], bounds: Sequence[Rank], later: Rank | None, size: int) -> Mask:
+    """[turn] whether another node, or what comes later, has the same first bounds. ``numbers``: of nodes."""
+    nodes_of: dict[Rank, set[int]] = {later[:size]: {NOWHERE}} if later is not None else {}
+    for number, bound in zip(numbers, bounds, strict=True):
+        nodes_of.setdefault(bound[:size], set()).add(number)
+    return np.array([len(nodes_of[bound[:size]]) > 1 for bound in bounds], np.bool_)
 
 
 def _turn_of(place: int, parts: Sequence[Candidates]) -> int:
@@ -233,7 +244,8 @@ def _plans_on(rows: Sequence[int], potential: PotentialNodes, seen: PlanBounds) 
                 gangs_broken=gangs_broken,
                 cost=potential.evictable.prices.of(victims, broken),
             )
-            found[rows[number]].append(plan)
+            if all(plan.victims != other.victims for other in found[rows[number]]):
+                found[rows[number]].append(plan)
     return {
         row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: plan.cost)
         for row, plans in found.items()

@@ -58,10 +58,10 @@ class Prices:
             return np.broadcast_to(np.int64(criterion.least_alone(self)), numbers.shape)
         return self.alone(criterion, numbers)
 
-    def are_quick(self, order: Sequence[Criterion]) -> bool:
-        """Whether what is quick to have by each criterion is what units cost."""
-        dear = [criterion for criterion in order if criterion.least_alone is not None]
-        return all(criterion in self._same_for_all for criterion in dear)
+    def quick(self, order: Sequence[Criterion]) -> int:
+        """By how many criteria, the first ones, what is quick to have is what units cost."""
+        is_dear = (one.least_alone is not None and one not in self._same_for_all for one in order)
+        return next((place for place, dear in enumerate(is_dear) if dear), len(order))
 
     @cached_property
     def _same_for_all(self) -> tuple[Criterion, ...]:

@@ -270,10 +270,7 @@ class Prospect(NamedTuple):
 
     def plan(self, question: Question, evictable: Evictable) -> Plan | None:
         if self.known is not None:
-            plan = self.known()
-            if len(self.at_least) > len(plan.cost):  # it is what the plan costs, and its name
-                plan.cost.learn([float(value) for value in self.at_least[: len(plan.cost)]])
-            return plan
+            return self.known()
         return plan_in(self.domain, question, evictable, by_room=self.by_room)
 
 
