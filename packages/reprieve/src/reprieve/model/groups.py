@@ -31,6 +31,8 @@ class GroupColumns:
     names: tuple[str, ...]  # [whole] with its kind
     first: Ints  # [whole] the first key whose pods belong to it
     is_composite: Mask  # [whole]
+    least: Ints  # [key] how many of its pods a gang needs; -1: it is no gang by itself
+    in_gang: Mask  # [key] it is one, or in a group around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +196,19 @@ class Groups:
 def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
     size = len(keys)
     known, priority, whole = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.full(size, -1)
+    least, in_gang = np.full(size, -1), np.zeros(size, np.bool_)
     wholes: dict[str, int] = {}
     first, composite, outermost = list[int](), list[bool](), list[Group | None]()
     for code, key in enumerate(keys):
         # Keys of groups that are gone may be as many as those in use.
-        around = [*groups.chain(key)] if key in groups.pod_groups else []
+        own = groups.pod_groups.get(key) if key is not None else None
+        around = [*groups.chain(key)] if own is not None else []
         outermost.append(around[-1][1] if around else None)
-        if not around:
+        if own is None:
             continue
         known[code], priority[code] = True, around[-1][1].spec.priority or 0
+        least[code] = own.spec.gang.min_count if own.spec.gang is not None else -1
+        in_gang[code] = bool(own.spec.gang or own.spec.parent)
         for name, group in reversed(around):
             if group.spec.disrupted_whole:
                 whole[code] = wholes.setdefault(name, len(wholes))
@@ -219,6 +225,8 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
         tuple(wholes),
         np.array(first, np.int64),
         np.array(composite, np.bool_),
+        least,
+        in_gang,
     )
 
 

@@ -213,20 +213,24 @@ class Cost(Sequence[float]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Cost) and self.is_known and other.is_known:
             return self._known == other._known
-        return isinstance(other, Sequence) and not self._differ(other)
+        return isinstance(other, Sequence) and self.differs_at(other) is None
 
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def _differ(self, other: Sequence[float]) -> tuple[float, float] | None:
-        return next(((mine, its) for mine, its in zip(self, other, strict=True) if mine != its), None)
+    def differs_at(self, other: Sequence[float]) -> int | None:
+        """The place of the first criterion by which they differ."""
+        if isinstance(other, Cost) and self.is_known and other.is_known and self._known == other._known:
+            return None
+        pairs = enumerate(zip(self, other, strict=True))
+        return next((place for place, (mine, its) in pairs if mine != its), None)
 
     def __lt__(self, other: Sequence[float]) -> bool:
         """Whether it is less by the first criterion in which they differ; later ones are not asked."""
         if isinstance(other, Cost) and self.is_known and other.is_known:
             return self._known < other._known
-        found = self._differ(other)
-        return found is not None and found[0] < found[1]
+        place = self.differs_at(other)
+        return place is not None and self[place] < other[place]
 
     def is_above(self, least: Sequence[float | str]) -> bool:
         """Whether it is above a bound, or the bound says too little to tell. The bound may end with a name,
@@ -434,8 +438,8 @@ def sparing_other_gangs(order: Sequence[Criterion]) -> tuple[Criterion, ...]:
 
 def decided_by(winner: Cost, loser: Cost) -> Criterion:
     """The first criterion by which the winner is better."""
-    pairs = zip(winner.order, winner, loser, strict=True)
-    return next((criterion for criterion, least, value in pairs if value != least), NAME)
+    place = winner.differs_at(loser)
+    return NAME if place is None else winner.order[place]
 
 
 def pods_disturbed(victims: Sequence[Unit]) -> int:

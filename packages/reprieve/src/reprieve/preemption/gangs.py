@@ -130,13 +130,17 @@ def group_needs(view: Snapshot, units: Units, pods: Mask) -> GroupNeeds:
     if not pods.any():
         return GroupNeeds(np.full(len(view.pods), NOWHERE))
     counts = np.bincount(groups.codes[view.where != NOWHERE], minlength=len(groups.things))
+    codes = np.unique(groups.codes[pods & (units.of_pod != NOWHERE)])
+    if not view.groups.composites:
+        said = view.groups.columns(groups.things)
+        return _needs_of_gangs(codes[said.whole[codes] < 0], counts, view)
     found = _Needs(view, np.full(len(groups.things), NOWHERE), counts)
     done = set[GroupKey]()
-    for code in np.unique(groups.codes[pods & (units.of_pod != NOWHERE)]).tolist():
+    for code in codes.tolist():
         key = groups.things[code]
         if key is None or key not in view.groups.pod_groups:
             continue
-        root = view.groups.pod_groups[key] if not view.groups.composites else view.groups.root(key)
+        root = view.groups.root(key)
         if isinstance(root, CompositePodGroup):
             if key_of(root) not in done and not root.spec.disrupted_whole:
                 done.add(key_of(root))
@@ -149,6 +153,28 @@ def group_needs(view: Snapshot, units: Units, pods: Mask) -> GroupNeeds:
         tuple(found.slack),
         tuple(found.parent),
         tuple(found.ends),
+    )
+
+
+def _complete(codes: Ints, counts: Ints, view: Snapshot) -> tuple[Ints, Ints]:
+    """Those of the groups that are gangs with enough pods, and how many these can lose."""
+    least = view.groups.columns(view.pods.groups.things).least[codes]
+    surplus = counts[codes] - least
+    met = (least >= 0) & (surplus >= 0)
+    return codes[met], surplus[met]
+
+
+def _needs_of_gangs(codes: Ints, counts: Ints, view: Snapshot) -> GroupNeeds:
+    """As they are without groups around them."""
+    gangs, surplus = _complete(codes[counts[codes] > 0], counts, view)
+    number_of = np.full(len(counts), NOWHERE)
+    number_of[gangs] = np.arange(len(gangs))
+    return GroupNeeds(
+        number_of[view.pods.groups.codes],
+        tuple(counts[gangs].tolist()),
+        tuple(surplus.tolist()),
+        (NOWHERE,) * len(gangs),
+        (True,) * len(gangs),
     )
 
 
@@ -297,19 +323,14 @@ def gang_slack(view: Snapshot, pods: Mask) -> GangSlack:
     """How many pods the gangs of these pods ([pod]) can lose, each by itself."""
     groups = view.pods.groups
     counts = np.bincount(groups.codes[view.where != NOWHERE], minlength=len(groups.things))
-    number_of, running, surplus = np.full(len(groups.things), NOWHERE), list[int](), list[int]()
-    for code in np.unique(groups.codes[pods]).tolist():
-        key, count = groups.things[code], int(counts[code])
-        group = view.groups.pod_groups.get(key) if key is not None else None
-        if group is not None and group.spec.gang is not None and count >= group.spec.gang.min_count:
-            number_of[code] = len(running)
-            running.append(count)
-            surplus.append(count - group.spec.gang.min_count)
+    gangs, surplus = _complete(np.unique(groups.codes[pods]), counts, view)
+    number_of = np.full(len(groups.things), NOWHERE)
+    number_of[gangs] = np.arange(len(gangs))
     of_pod = number_of[groups.codes]
-    none = len(running)
+    none = len(gangs)
     return GangSlack(
         np.where(pods & (of_pod != NOWHERE), of_pod, none),
-        np.array([*surplus, _UNLIMITED], np.int64),
-        np.array([*running, 0], np.int64),
+        np.append(surplus, _UNLIMITED),
+        np.append(counts[gangs], 0),
         np.zeros(none + 1, np.bool_),
     )

@@ -117,17 +117,18 @@ class LeastDisturbancePlanning:
         if not _priority_leads(question.criteria):
             plans.append(planning.plan_evicting(placement, planning.local))
         plan = min(plans, key=lambda one: (strict and one.broken > 0, one.cost))
-        bound = counted.below(question.criteria, plan.cost)
+        bound = bound if plan is usual else counted.below(question.criteria, plan.cost)
         if (strict and plan.broken) or not _meet(bound, plan.cost):
-            found, other = self._sought(plan, rooms, model, start, effort)
+            found, other = self._sought(plan, rooms, model, (start, first), effort)
             if question.demand.effort.units:  # where there is none, one record stands for all demands
                 # Also if nothing was spent: that a solver has not answered costs nothing.
                 question.demand.effort.returned(effort)
             if not (found.proved or found.awaited):
                 plans.append(planning.plan_evicting(placement, planning.local))
             plans += [other] if other is not None else []
-            plan = min(plans, key=lambda one: (strict and one.broken > 0, one.cost))
-            bound = max(found.bound, counted.below(question.criteria, plan.cost))
+            before, plan = plan, min(plans, key=lambda one: (strict and one.broken > 0, one.cost))
+            bound = bound if plan is before else counted.below(question.criteria, plan.cost)
+            bound = max(found.bound, bound)
         quality = self._quality(plan, usual, bound, reach, effort.spent)
         for _, highest in deferral.rooms[asked : asked + 1]:
             named = tuple(unit.name for unit in plan.victims), self._named(plan.places)
@@ -249,27 +250,31 @@ class LeastDisturbancePlanning:
         plan: Plan,
         rooms: Rooms,
         model: RoomModel,
-        start: Solution | None,
+        known: tuple[Solution | None, Plan | None],
         effort: Effort,
         retries: int = _RETRIES,
     ) -> tuple[Improved, Plan | None]:
-        """What is found in one of the models, and the plan that it makes.
+        """What is found in one of the models, and the plan that it makes. ``known``: the same of the first.
 
         Where constraints beyond room forbid what was found, it is cut off from the model, which is exact no
         longer, and something else is sought.
         """
+        start, first = known
         if effort.units <= effort.spent:  # a first plan is all that can be found
             return Improved(start), None
         improve = self.planning.question.policy.improving(self.planning.evictable.units)
         found = improve(worth_solving(model, start), start, effort)
-        other = self._realised(found.best, model) if found.best is not None else None
+        other = first
+        if found.best is not start:
+            other = self._realised(found.best, model) if found.best is not None else None
         if other is not None or found.best is None or found.best == _solution(plan, model):
             return found, other
         if not retries:
             return replace(found, bound=(), proved=False), None
         barred = rooms.below(math.inf).without_success(found.best.units)
         model, start = begun(barred, partial(_solution, plan))
-        found, other = self._sought(plan, barred, model, start, effort, retries - 1)
+        first = self._realised(start, model) if start is not None else None
+        found, other = self._sought(plan, barred, model, (start, first), effort, retries - 1)
         return replace(found, bound=(), proved=False), other
 
     def _realised(self, solution: Solution, model: RoomModel) -> Plan | None:

@@ -15,7 +15,6 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask, mask_of
 from reprieve.placement.effort import Effort, Share
 from reprieve.placement.place import Placement
-from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Combined, Cost, Criterion
 from reprieve.preemption.node_bounds import closely_bounded, may_cost_less
 from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
@@ -222,8 +221,23 @@ class _Choice:
         return sum([alone[i] for i in chosen]) + more * rest
 
     def _broken(self, chosen: list[int]) -> int:
-        accounts = self.potential.evictable.accounts
-        return Joint(accounts, ()).broken(self._units[i] for i in chosen) if accounts else 0
+        """How many pods go beyond their budgets."""
+        charged: dict[int, int] = {}
+        for i in chosen:
+            for account, pods in self._charges[i]:
+                charged[account] = charged.get(account, 0) + pods
+        allowed = self.potential.evictable.accounts.allowed
+        return sum([max(0, pods - allowed[account]) for account, pods in charged.items()])
+
+    @cached_property
+    def _charges(self) -> list[list[tuple[int, int]]]:
+        """[slot] the budgets that its unit is charged to, and with how many pods."""
+        shares = self.potential.shares
+        firsts, lasts = (np.searchsorted(shares.unit, self.numbers, side) for side in ("left", "right"))
+        return [
+            [*zip(shares.account[first:last].tolist(), shares.pods[first:last].tolist(), strict=True)]
+            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+        ]
 
     def _alone(self, criterion: Criterion) -> list[float] | None:
         if criterion.of_units is None:

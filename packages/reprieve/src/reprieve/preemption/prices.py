@@ -97,11 +97,7 @@ class Prices:
         view = self.units.view
         if not view.groups.pod_groups or not self.units.minds_gangs:
             return view.pods.bare
-        groups = (
-            view.groups.pod_groups.get(key) if key is not None else None for key in view.pods.groups.things
-        )
-        gangs = (group is not None and bool(group.spec.gang or group.spec.parent) for group in groups)
-        in_gang = np.fromiter(gangs, np.bool_, len(view.pods.groups.things))
+        in_gang = view.groups.columns(view.pods.groups.things).in_gang
         return view.pods.bare & ~view.pods.groups.lookup(in_gang)
 
     def cascade(self, numbers: Ints) -> Ints:

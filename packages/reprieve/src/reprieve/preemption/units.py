@@ -341,6 +341,11 @@ class Listing(Sequence[Unit]):
         """The units among them that have one of the pods ([pod])."""
         return Listing(self._units, self._numbers[self._units.with_any(pods)[self._numbers]])
 
+    def without_any(self, pods: Mask, most: int) -> list[Unit]:
+        """The most important of those that have none of the pods ([pod]); few are listed."""
+        others = self._numbers[~self._units.with_any(pods)[self._numbers]]
+        return self._units.listed(self._units.in_order(others)[:most])
+
     @property
     def pods(self) -> int:
         """How many they have together."""
@@ -356,6 +361,13 @@ def with_any(units: Sequence[Unit], pods: Mask) -> Sequence[Unit]:
     if isinstance(units, Listing):
         return units.with_any(pods)
     return [unit for unit in units if pods[[*unit.pods]].any()]
+
+
+def without_any(units: Sequence[Unit], pods: Mask, most: int) -> Sequence[Unit]:
+    """The first of the units among them that have none of the pods ([pod])."""
+    if isinstance(units, Listing):
+        return units.without_any(pods, most)
+    return [unit for unit in units if not pods[[*unit.pods]].any()][:most]
 
 
 def numbers_of(units: Iterable[Unit]) -> Ints:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Question
 from reprieve.preemption.search import CLUSTER, measured
-from reprieve.preemption.units import Unit, UnitKind, pods_in, with_any
+from reprieve.preemption.units import Unit, UnitKind, pods_in, with_any, without_any
 from reprieve.scheduler.reporting.decision import (
     MOST_PLANS,
     MOST_PROTECTED,
@@ -216,8 +215,7 @@ def _spared(
     beside = protected[: MOST_SPARED - len(units)]
     yield from beside
     if len(units) + len(beside) < MOST_SPARED:
-        others = (unit for unit in plan.spared if near.isdisjoint(unit.pods))
-        units += islice(others, MOST_SPARED - len(units) - len(beside))
+        units += without_any(plan.spared, there, MOST_SPARED - len(units) - len(beside))
     charged = victims.accounts.of_each([row for unit in units for row in unit.pods])
     members = cache(lambda: SparedMembers.of(plan, question))  # made only where a pod of a group is spared
     for unit in units:
