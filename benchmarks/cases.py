@@ -81,6 +81,22 @@ def _preempting() -> Iterator[Case]:
         yield Case(f"G1000-{variant}", about, "preempting", small)
 
 
+def _large_gang() -> Iterator[Case]:
+    size: Arguments = {"nodes": 2000, "pods": 1000}
+    yield Case("G2000-1000", "a gang of 1000 preempts on 2000 full nodes", "preempting", size)
+
+
+def _resizes() -> Iterator[Case]:
+    for nodes, variant, how in (
+        (500, "", ""),
+        (5000, "", ""),
+        (5000, "groups", "; the running pods are in groups that are evicted whole"),
+    ):
+        name = f"R{nodes}-{variant}".removesuffix("-")
+        arguments: Arguments = {"nodes": nodes, "variant": variant}
+        yield Case(name, f"a pod grows and preempts on one of {nodes} full nodes{how}", "resizing", arguments)
+
+
 def _trees() -> Iterator[Case]:
     for nodes in (1000, 5000):
         for name, is_full, how in (("fits", False, "finds room"), ("preempts", True, "preempts")):
@@ -106,13 +122,12 @@ def _crowded() -> Iterator[Case]:
 
 def _improving() -> Iterator[Case]:
     for world, gpus in (("H1000", ""), ("H5000", " and 4 GPUs")):
-        for name, second, which in (
-            ("gang-least", False, "the first plan, with which a solver is asked"),
-            ("gang-least-answered", True, "the decision about the answer"),
-        ):
-            about = f"a gang of 32 pods of 8 cpu{gpus} disturbs least in the crowded world {world}: {which}"
-            arguments = {"world": world, "pods": 32, "millicpu": 8000, "second": second}
-            yield Case(f"{world}-{name}", about, "improving", arguments, made_world=True)
+        about = (
+            f"a gang of 32 pods of 8 cpu{gpus} preempts in the crowded world {world}: "
+            "the decision about the solver's answer"
+        )
+        arguments = {"world": world, "pods": 32, "millicpu": 8000}
+        yield Case(f"{world}-gang-answered", about, "improving", arguments, made_world=True)
 
 
 def _preemptors() -> Iterator[Case]:
@@ -257,6 +272,8 @@ def _page() -> Iterator[Case]:
 
 _GROUPS = (
     _preempting,
+    _large_gang,
+    _resizes,
     _trees,
     _crowded,
     _improving,

@@ -35,8 +35,8 @@ def batches(events: Iterable[Any]) -> Iterator[list[Any]]:
         yield batch
 
 
-def configured(**args: Json | str) -> Any:
-    """Settings, as a configuration says it: that has the same words in every revision."""
+def configured(*, gates: str = "", **args: Json | str) -> Any:
+    """Settings, as a configuration and feature gates say it: that has the same words in every revision."""
     own = {"apiVersion": "reprieve.dev/v1alpha1", "kind": "ReprieveArgs", **args}
     profile = {"schedulerName": "reprieve", "pluginConfig": [{"name": "Reprieve", "args": own}]}
     written = {
@@ -44,15 +44,15 @@ def configured(**args: Json | str) -> Any:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    return find("settings_of")(find("parse_configuration")(written))
+    return find("settings_of")(find("parse_configuration")(written), find("parse_feature_gates")(gates))
 
 
 class Played:
     """A scheduler, and the cluster that it has seen."""
 
     def __init__(self, objects: Iterable[Json], settings: Any = None) -> None:
-        """In batches, as the loop shows it; then memory is placed, as in the daemon."""
-        self.scheduler = find("Scheduler")(settings)
+        """In batches, as the loop shows it; then memory is placed, as in the daemon. Settings: the defaults."""
+        self.scheduler = find("Scheduler")(settings or configured())
         self._version = 0
         self.now = _NOW
         for batch in batches(self.seen(objects)):
@@ -79,9 +79,12 @@ class Played:
         return effects
 
     def decide(self) -> list[Any]:
-        """The effects of the next decision; none if no demand is due."""
+        """The effects of the next decision, and the request for a better plan; none if no demand is due."""
         decided = self.scheduler.decide(moment_at(self.now))
-        return [*decided.effects] if decided is not None else []
+        if decided is None:
+            return []
+        better = getattr(decided, "improve", None)  # earlier revisions know no such thing
+        return [*decided.effects, *([better] if better is not None else [])]
 
     def later(self, seconds: float = 1.0) -> None:
         self.now += seconds

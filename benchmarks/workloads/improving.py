@@ -1,6 +1,6 @@
-"""How long do the two decisions take whose plan is improved between them, in a large crowded cluster?
+"""How long does the decision take about a better plan that a solver has found, in a large crowded cluster?
 
-The first makes a plan and asks for a better one; the second is about the answer. The solver works beside the
+The first decision, which makes a plan and asks for a better one, is another case. The solver works beside the
 scheduler, once and unmeasured: the same room is asked again and again, under other names of the demand.
 """
 
@@ -13,16 +13,16 @@ from benchmarks.worlds.crowded import crowded, is_newcomer, renamed
 from benchmarks.worlds.objects import Json
 
 
-def measure(world: str, pods: int, millicpu: int, *, second: bool, nodes: int | None = None) -> Run:
+def measure(world: str, pods: int, millicpu: int, nodes: int | None = None) -> Run:
     things = list(crowded(world, pods, millicpu, nodes))
     newcomers = [thing for thing in things if is_newcomer(thing)]
     running = (thing for thing in things if not is_newcomer(thing))
     gang = _Gang(Played(running, configured(search="LeastDisturbance")), newcomers)
-    gang.decided(0, second=second)  # fills the caches
+    gang.decided(0)  # fills the caches
     gang.watch.taken()
     spent = []
     for number in repeats():
-        gang.decided(number + 1, second=second)
+        gang.decided(number + 1)
         spent.append(gang.watch.taken())
     return summed_up(spent)
 
@@ -35,18 +35,15 @@ class _Gang:
         self._answer: Any = None
         self.watch = Stopwatch()
 
-    def decided(self, number: int, *, second: bool) -> None:
+    def decided(self, number: int) -> None:
         objects = list(renamed(self._newcomers, number))
         self._played.later()
         self._played.observe(self._played.seen(objects))
-        request = self._first(Stopwatch() if second else self.watch)
-        if second:
-            self._second(request)
+        self._second(self._first())
         self._played.observe(self._played.gone(objects))
 
-    def _first(self, watch: Stopwatch) -> Any:
-        with watch:
-            decided = self._played.scheduler.decide(moment_at(self._played.now))
+    def _first(self) -> Any:
+        decided = self._played.scheduler.decide(moment_at(self._played.now))
         if decided is None or decided.improve is None:
             raise SystemExit("the decision should ask for a better plan, and does not")
         return decided.improve

@@ -46,6 +46,17 @@ def newcomers(name: str, pods: int, variant: str = "") -> Iterator[Json]:
         yield made
 
 
+def growing(node: int) -> Json:
+    """An important pod that runs there and wants more than there is, which the kubelet defers."""
+    wanted, granted = container("3000m", None), container("100m", None)["resources"]
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    made = pod(f"grows-{node}", {"app": "high"}, {"nodeName": f"node-{node:05d}", "containers": [wanted]})
+    made["spec"] |= {"schedulerName": "reprieve", "priority": 1000}
+    given = {"name": "main", "allocatedResources": granted["requests"], "resources": granted}
+    made["status"] |= {"conditions": [pending], "containerStatuses": [given]}
+    return made
+
+
 def gang(name: str, pods: int) -> Json:
     policy = {"gang": {"minCount": pods}}
     return group(name, {"priority": 1000, "schedulingPolicy": policy, "disruptionMode": {"single": {}}})

@@ -26,6 +26,7 @@ from benchmarks.workloads import (
     placing,
     preempting,
     preemptors,
+    resizing,
     restoring,
     scheduling,
     serving,
@@ -87,6 +88,11 @@ def test_a_pod_preempts_by_another_policy() -> None:
     check(preempting.measure(nodes=3, pods=1, policy="Upstream"), 2)
 
 
+@pytest.mark.parametrize("variant", ["", "groups"])
+def test_resizes(variant: str) -> None:
+    check(resizing.measure(nodes=8, variant=variant), 2)
+
+
 @pytest.mark.parametrize("is_full", [False, True], ids=["fits", "preempts"])
 def test_a_tree_is_decided_about(is_full: bool) -> None:
     check(trees.measure(nodes=12, middles=2, leaves=2, pods=2, is_full=is_full), 2)
@@ -124,9 +130,8 @@ def test_crowded_worlds(pods: int) -> None:
 
 
 @pytest.mark.usefixtures("_small_world")
-@pytest.mark.parametrize("second", [False, True])
-def test_plans_that_are_improved(second: bool) -> None:
-    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40, second=second), 2)
+def test_plans_that_are_improved() -> None:
+    check(improving.measure(world="H1000", pods=3, millicpu=16000, nodes=40), 2)
 
 
 @pytest.mark.usefixtures("_small_world", "_as_it_is")
