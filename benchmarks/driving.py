@@ -51,7 +51,7 @@ class Played:
     """A scheduler, and the cluster that it has seen."""
 
     def __init__(self, objects: Iterable[Json], settings: Any = None) -> None:
-        """In batches, as the loop shows it; then memory is placed, as in the daemon. Settings: the defaults."""
+        """In batches, as the loop shows it; then memory is placed, as in the daemon. None: the defaults."""
         self.scheduler = find("Scheduler")(settings or configured())
         self._version = 0
         self.now = _NOW

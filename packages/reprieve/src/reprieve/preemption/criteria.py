@@ -414,6 +414,7 @@ OTHER_GANGS_BROKEN = Criterion(
     "FewestGangsBroken",
     "fewest gangs left with too few pods",
     of_victims=lambda victims: victims.other_gangs_broken,
+    bound=lambda candidates: np.zeros(len(candidates.fewest), np.int64),
     better="leaves fewer gangs with too few pods",
 )
 # Always the last, so that plans never tie.

@@ -12,6 +12,7 @@ from reprieve.preemption.criteria import (
     HIGHEST_PRIORITY,
     LATEST_START,
     OFFSET,
+    OTHER_GANGS_BROKEN,
     PRIORITY_SUM,
     Candidates,
     Combined,
@@ -122,7 +123,7 @@ def may_cost_less(potential: PotentialNodes, limit: Cost) -> Mask:
         elif criterion.combined is Combined.SUM:
             least = among.least_sum(criterion)
             may, tied = may | (tied & (least < limit[place])), tied & (least == limit[place])
-        else:
+        elif criterion is not OTHER_GANGS_BROKEN or limit[place]:  # no plan breaks fewer than none
             return may | tied
     return may
 

@@ -15,7 +15,7 @@ import numpy as np
 from reprieve.model.columns import Floats, Ints, Mask, mask_of
 from reprieve.placement.effort import Effort, Share
 from reprieve.placement.place import Placement
-from reprieve.preemption.criteria import Combined, Cost, Criterion
+from reprieve.preemption.criteria import OTHER_GANGS_BROKEN, Combined, Cost, Criterion
 from reprieve.preemption.node_bounds import closely_bounded, may_cost_less
 from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
 from reprieve.preemption.plan import Plan, Quality
@@ -213,6 +213,8 @@ class _Choice:
     def _at_least(self, criterion: Criterion, chosen: list[int], turn: int, more: int) -> float:
         """By this criterion, of a plan with these victims and so many more of those from a turn on."""
         alone = self._alone(criterion)
+        if criterion is OTHER_GANGS_BROKEN:
+            return 0
         if alone is None:  # with further victims, no fewer pods are beyond their budgets
             return criterion.budgets * self._broken(chosen) if criterion.budgets else -math.inf
         if criterion.combined is Combined.HIGHEST:

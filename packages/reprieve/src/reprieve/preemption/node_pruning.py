@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import compress, repeat
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
