@@ -11,6 +11,7 @@ from reprieve.cluster.kube.client import connected
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.kube.requests import KubeRequest
+from reprieve.model.moment import on_one_clock
 from reprieve.testing.contract_fixture import ClusterFixture, RecordingWatcher
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.local_cluster import Tokens, write_kubeconfig
@@ -34,7 +35,10 @@ def test_a_server_comes_back_with_other_credentials(tmp_path: Path) -> None:
         first = new_server(mini, tmp_path, "one")
         await first.start()
         there = KubeconfigCluster(server=first.url, certificate_authority=str(tmp_path / "ca.crt"))
-        access = Access(Login(there, KubeconfigUser(token_file=str(tmp_path / "token"))), clock=clock)
+        access = Access(
+            Login(there, KubeconfigUser(token_file=str(tmp_path / "token"))),
+            now=lambda: on_one_clock(clock()),
+        )
         async with kube_cluster(access, clock) as cluster:
             stage = ClusterFixture(cluster, operator, "contract")
             pod = await stage.pod("before")

@@ -10,6 +10,7 @@ from reprieve.cluster.kube.auth import Access
 from reprieve.cluster.kube.client import ClientLimits
 from reprieve.cluster.kube.cluster import kube_cluster
 from reprieve.cluster.port import ClusterPort
+from reprieve.model.moment import on_one_clock
 from reprieve.runtime.loop import Loop
 from reprieve.scheduler.core import Scheduler
 from reprieve_minicluster.virtual_time import clock, run
@@ -54,7 +55,9 @@ class ChaoticPlay(CrowdedPlay):
             relay = BadRelay(server.port, self._chaos)
             async with relay.listening() as port:
                 login = credentials.login(port, by_certificate=self._chaos.seed % 2 == 0)
-                async with kube_cluster(Access(login, clock=clock), clock, _LIMITS) as self._port:
+                async with kube_cluster(
+                    Access(login, now=lambda: on_one_clock(clock())), clock, _LIMITS
+                ) as self._port:
                     renewing = asyncio.create_task(rotating.renew_all(server, relay))
                     tally = await super().act()
                     await renewing

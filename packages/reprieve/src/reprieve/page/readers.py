@@ -52,7 +52,7 @@ class ReaderPlaces:
                 del self._readers[reader]
 
 
-def _clock() -> float:
+def _elapsed() -> float:
     return asyncio.get_running_loop().time()
 
 
@@ -68,12 +68,12 @@ class WorkPace:
 
     async def run(self, work: Callable[[], T]) -> T:
         async with self._turn:
-            await asyncio.sleep(self._next - _clock())
-            began = _clock()
+            await asyncio.sleep(self._next - _elapsed())
+            began = _elapsed()
             try:
                 return work()
             finally:
-                ended = _clock()
+                ended = _elapsed()
                 self._next = ended + _REST * (ended - began)
 
 
@@ -110,7 +110,7 @@ async def delivered(request: web.Request, body: bytes, headers: Mapping[str, str
 class ChangeStream:
     request: web.Request
     response: web.StreamResponse
-    _sent_at: float = field(default_factory=_clock)
+    _sent_at: float = field(default_factory=_elapsed)
 
     @property
     def is_open(self) -> bool:
@@ -118,11 +118,11 @@ class ChangeStream:
         return is_connected(self.request)
 
     async def send(self, data: bytes) -> None:
-        self._sent_at = _clock()
+        self._sent_at = _elapsed()
         await _send(self.response, data)
 
     async def show_life(self) -> None:
-        if _clock() - self._sent_at >= _SIGN_OF_LIFE_SECONDS:
+        if _elapsed() - self._sent_at >= _SIGN_OF_LIFE_SECONDS:
             await self.send(b":\n\n")
 
 

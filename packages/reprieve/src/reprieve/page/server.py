@@ -125,7 +125,7 @@ def _json(document: Json, status: int = HTTPStatus.OK) -> web.Response:
     return _bytes(msgspec.json.encode(document), _JSON, status)
 
 
-def _clock() -> float:
+def _elapsed() -> float:
     return asyncio.get_running_loop().time()
 
 
@@ -223,11 +223,11 @@ class _Api:
     def _shared(self, frame: PictureFrame, live: LivePicture) -> bytes:
         """A picture that is a little older is as good: what changed since is in the stream. So pictures of a
         large cluster take a small part of the time, however often readers load them."""
-        began, kept = _clock(), self._kept
+        began, kept = _elapsed(), self._kept
         if kept is not None and began < kept.until and live.ring.after(kept.revision) is not None:
             return kept.body
         body = self._written(frame)
-        self._kept = _KeptPicture(frame.revision, body, _clock() + _REST * (_clock() - began))
+        self._kept = _KeptPicture(frame.revision, body, _elapsed() + _REST * (_elapsed() - began))
         return body
 
     def _written_for(self, request: web.Request, frame: PictureFrame, may_get: MayGet) -> bytes:

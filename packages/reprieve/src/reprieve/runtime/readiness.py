@@ -30,11 +30,11 @@ _BEAT_SECONDS = 0.5
 class Heartbeat:
     """Every attribute is replaced as a whole, so that another thread may read it at any time.
 
-    ``clock``: the same in all threads. Nothing is late before the first beat.
+    ``elapsed``: the same clock in all threads. Nothing is late before the first beat.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._elapsed = elapsed
         self._last: float | None = None
         self._working_on: Callable[[], str] = str
 
@@ -43,7 +43,7 @@ class Heartbeat:
         self._working_on = working_on
 
     def beat(self) -> None:
-        self._last = self._clock()
+        self._last = self._elapsed()
 
     async def keep_beating(self) -> None:
         while True:
@@ -53,7 +53,7 @@ class Heartbeat:
     def blocked_seconds(self) -> float:
         """Tell for how long the event loop has not turned."""
         last = self._last
-        return 0.0 if last is None else self._clock() - last
+        return 0.0 if last is None else self._elapsed() - last
 
     def late(self, limit: float) -> str:
         """What is wrong if the event loop has not turned for so many seconds; empty if it has."""

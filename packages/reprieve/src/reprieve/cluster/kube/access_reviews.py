@@ -113,15 +113,15 @@ class _Cache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         found = self._known.get(key)
-        return found[0] if found is not None and _now() < found[1] else None
+        return found[0] if found is not None and _elapsed() < found[1] else None
 
     def put(self, key: K, value: V, seconds: float) -> None:
         if len(self._known) >= self._most:
             self._known.clear()
-        self._known[key] = value, _now() + seconds
+        self._known[key] = value, _elapsed() + seconds
 
 
-def _now() -> float:
+def _elapsed() -> float:
     return asyncio.get_running_loop().time()
 
 

@@ -35,6 +35,7 @@ from reprieve.cluster.kube.kubeconfig import (
     given,
 )
 from reprieve.model.formatting import quoted
+from reprieve.model.moment import Moment
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _TIMEOUT_SECONDS = 60.0  # plugins call remote services, and some prompt a person
@@ -63,8 +64,8 @@ class Credential:
     key: bytes = b""
     expires: float | None = None
 
-    def is_valid(self, now: float) -> bool:
-        return self.expires is None or now < self.expires
+    def is_valid(self, wall: float) -> bool:
+        return self.expires is None or wall < self.expires
 
 
 async def run_plugin(
@@ -202,11 +203,15 @@ class _Certificates:
 RequestObserver = Callable[[str, str, int | None, float], None]
 
 
+def _now() -> Moment:
+    return Moment(time.time(), time.monotonic())
+
+
 class Access:
-    """``clock``: Unix time. ``observer``: is called for every request."""
+    """``now``: credentials expire at a time of day. ``observer``: is called for every request."""
 
     def __init__(
-        self, login: Login, environ: Mapping[str, str] | None = None, clock: Callable[[], float] = time.time
+        self, login: Login, environ: Mapping[str, str] | None = None, now: Callable[[], Moment] = _now
     ) -> None:
         self.observer: RequestObserver = lambda host, method, code, seconds: None
         self.server = login.cluster.server.rstrip("/")
@@ -214,15 +219,15 @@ class Access:
         self.proxy = proxy_for(login.cluster.server, login.cluster.proxy_url, environ or {})
         self._login = login
         self._environ = environ or {}
-        self._clock = clock
+        self._now = now
         self._one_at_a_time = asyncio.Lock()
         self._credential = _NOTHING
         self._from_plugin = False
         self._failure: AccessError | None = None  # the plugin's last
         self._failed_at = 0.0
         self._grant: Grant | None = None
-        self._read_at = 0.0
-        self._renewed_at = -_RENEW_SECONDS
+        self._read_at = -inf
+        self._renewed_at = -inf
         self._certificates: _Certificates | None = None
         self._tls: ssl.SSLContext | None = None
 
@@ -237,9 +242,9 @@ class Access:
         """Called when the server answers 401 to a grant; returns whether another attempt may succeed."""
         if refused is not self._grant:
             return True  # a concurrent request has renewed it already
-        if not self._can_change or self._clock() - self._renewed_at < _RENEW_SECONDS:
+        if not self._can_change or self._now().elapsed - self._renewed_at < _RENEW_SECONDS:
             return False
-        self._renewed_at = self._clock()
+        self._renewed_at = self._now().elapsed
         self._grant, self._from_plugin = None, False
         return True
 
@@ -253,12 +258,12 @@ class Access:
         return user.exec is not None or bool(user.token_file or user.client_certificate)
 
     def _is_stale(self) -> bool:
-        now = self._clock()
-        return now - self._read_at >= _REREAD_SECONDS or not self._credential.is_valid(now)
+        now = self._now()
+        return now.elapsed - self._read_at >= _REREAD_SECONDS or not self._credential.is_valid(now.wall)
 
     async def _new_grant(self) -> Grant:
         await self._refresh_credential()
-        self._read_at = self._clock()
+        self._read_at = self._now().elapsed
         try:
             return self._build_grant()
         except AccessError as error:
@@ -270,14 +275,14 @@ class Access:
 
     async def _refresh_credential(self) -> None:
         plugin = None if _has_static_credentials(self._login.user) else self._login.user.exec
-        if plugin is None or (self._from_plugin and self._credential.is_valid(self._clock())):
+        if plugin is None or (self._from_plugin and self._credential.is_valid(self._now().wall)):
             return
-        if self._failure is not None and self._clock() - self._failed_at < _RENEW_SECONDS:
+        if self._failure is not None and self._now().elapsed - self._failed_at < _RENEW_SECONDS:
             raise self._failure  # the reflectors of all kinds come here; one run of the plugin is enough
         try:
             self._credential = await run_plugin(plugin, self._login.cluster, self._environ)
         except AccessError as error:
-            self._failure, self._failed_at = error, self._clock()
+            self._failure, self._failed_at = error, self._now().elapsed
             raise
         self._from_plugin, self._failure = True, None
 

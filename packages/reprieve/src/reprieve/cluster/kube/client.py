@@ -138,8 +138,8 @@ class Connection:
 
     async def _written(self, pool: HttpPool, request: KubeRequest, grant: Grant) -> KubeResponse:
         """A write on a kept connection."""
-        access, clock = self._access, asyncio.get_running_loop().time
-        began, code = clock(), None
+        access, elapsed = self._access, asyncio.get_running_loop().time
+        began, code = elapsed(), None
         try:
             message = pool.message(request.method, _target(request), _headers(request, grant), request.body)
             response = await pool.exchange(message, grant.tls, self._time_to_write(), self._check_lease)
@@ -153,7 +153,7 @@ class Connection:
             sentence = f"{request.method} {request.path}: {error}"
             raise NoAnswerError(sentence, harmless=False) from error
         finally:
-            access.observer(pool.authority, request.method, code, clock() - began)
+            access.observer(pool.authority, request.method, code, elapsed() - began)
         return self._response_of(response.status, response.body, response.headers.get("retry-after", ""))
 
     def _check_lease(self) -> None:
@@ -178,15 +178,15 @@ class Connection:
                 if response.status == _UNAUTHORIZED:
                     self._access.renew(grant)
                 raise RefusedError(await self._read(response))
-            splitter, pause, clock = LineSplitter(), ReadPause(), asyncio.get_running_loop().time
-            waiting_since = clock()
+            splitter, pause, elapsed = LineSplitter(), ReadPause(), asyncio.get_running_loop().time
+            waiting_since = elapsed()
             async for chunk in response.content.iter_any():
-                waited = clock() - waiting_since
+                waited = elapsed() - waiting_since
                 if found := splitter.feed(chunk):
                     yield found
                 if seconds := pause.after(waited, len(chunk)):
                     await _left_unread(response, seconds)
-                waiting_since = clock()
+                waiting_since = elapsed()
 
     @asynccontextmanager
     async def _opened(

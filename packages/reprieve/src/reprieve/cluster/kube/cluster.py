@@ -41,6 +41,7 @@ from reprieve.cluster.port import Answer, ClusterEvent, Refused, UnlistedEventsE
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
+from reprieve.model.moment import Moment
 from reprieve.model.objects import Condition
 from reprieve.supervision.supervisor import Supervisor
 
@@ -211,7 +212,8 @@ class KubeCluster:
     def _api_call(self, effect: Effect | WriteStatus, mapping: RestMapping) -> ApiCall:
         now = self._clock()
         if isinstance(effect, Announce):
-            return self._recorder.announce(effect, mapping.api_version, now)
+            moment = Moment(now, asyncio.get_running_loop().time())
+            return self._recorder.announce(effect, mapping.api_version, moment)
         known = self._known(effect.target)
         times = ConditionTimes(stamp(now), dict(_kept_times(effect, known.conditions)), known.generation)
         return api_call(effect, mapping, times)
@@ -225,7 +227,7 @@ class KubeCluster:
         """Writes the counts of event series, until cancelled."""
         while True:
             await asyncio.sleep(_SERIES_EVERY)
-            for overdue in self._recorder.overdue(self._clock()):
+            for overdue in self._recorder.overdue(asyncio.get_running_loop().time()):
                 answer = await self._event_connection.perform(overdue)
                 _log.debug("wrote a series of events: %s", answer)
 

@@ -16,6 +16,7 @@ from reprieve.cluster.kube.rest_mapping import EVENT, EVENTS
 from reprieve.cluster.port import Answer, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.json import Json
+from reprieve.model.moment import Moment
 
 _FINISHED_AFTER = 360.0  # seconds without a repetition
 _REFRESHED_AFTER = 1800.0  # an hour after its last write the server deletes the event of a series
@@ -39,7 +40,7 @@ class _Entry:
     body: bytes  # encoded: there are thousands of entries, and few are ever written again
     note: str
     began: float
-    last: float
+    last: Moment
     refreshed: float
     number: int = 1
     count: int = 1
@@ -50,9 +51,9 @@ class _Entry:
         """Whether the server has the event and, from the second occurrence on, its series."""
         return self.written >= min(self.count, 2)
 
-    def may_be_followed(self, now: float) -> bool:
+    def may_be_followed(self, now: Moment) -> bool:
         """Whether another note may get an event of its own."""
-        return self.number < _TEXTS_AT_ONCE or now - self.began >= _TEXT_EVERY
+        return self.number < _TEXTS_AT_ONCE or now.elapsed - self.began >= _TEXT_EVERY
 
 
 class EventSeriesRecorder:
@@ -62,7 +63,7 @@ class EventSeriesRecorder:
         self._entries: dict[_Key, _Entry] = {}
         self._number = 0
 
-    def announce(self, effect: Announce, api_version: str, now: float) -> ApiCall:
+    def announce(self, effect: Announce, api_version: str, now: Moment) -> ApiCall:
         """``api_version``: that of the target's kind."""
         key = (effect.target, effect.tone, effect.reason, effect.action)
         entry = self._entries.get(key)
@@ -75,26 +76,27 @@ class EventSeriesRecorder:
         # An entry that was not acknowledged is written again under the same name, so that it exists once.
         return _write(entry) if entry.written < 2 else _only_counted()
 
-    def overdue(self, now: float) -> list[ApiCall]:
+    def overdue(self, elapsed: float) -> list[ApiCall]:
         """Writes for series that ended (and are then forgotten) or are due for a refresh."""
-        ended_ones = [k for k, e in self._entries.items() if now - e.last >= _FINISHED_AFTER]
+        ended_ones = [k for k, e in self._entries.items() if elapsed - e.last.elapsed >= _FINISHED_AFTER]
         finished = [self._entries.pop(key) for key in ended_ones]
         due = [entry for entry in finished if entry.count > max(entry.written, 1)]
         for entry in self._entries.values():
-            if entry.count > 1 and now - entry.refreshed >= _REFRESHED_AFTER:
-                entry.refreshed = now
+            if entry.count > 1 and elapsed - entry.refreshed >= _REFRESHED_AFTER:
+                entry.refreshed = elapsed
                 due.append(entry)
         return [_write(entry) for entry in due]
 
-    def _entry(self, effect: Announce, api_version: str, now: float, number: int) -> _Entry:
-        event = self._event(effect, api_version, now)
+    def _entry(self, effect: Announce, api_version: str, now: Moment, number: int) -> _Entry:
+        event = self._event(effect, api_version, now.wall)
         meta, body = event["metadata"], msgspec.json.encode(event)
-        return _Entry(meta["name"], meta["namespace"], body, effect.note, now, now, now, number)
+        times = now.elapsed, now, now.elapsed
+        return _Entry(meta["name"], meta["namespace"], body, effect.note, *times, number)
 
-    def _event(self, effect: Announce, api_version: str, now: float) -> Json:
+    def _event(self, effect: Announce, api_version: str, wall: float) -> Json:
         target = effect.target
         # The name ends in a timestamp, as with client-go, but is unique even within one clock tick.
-        self._number = max(self._number + 1, int(now * 1e9))
+        self._number = max(self._number + 1, int(wall * 1e9))
         suffix = f".{effect.suffix or f'{self._number:x}'}"
         # The version of another kind is not known here; its reference has a UID.
         related = {"related": _reference(effect.related)} if effect.related is not None else {}
@@ -105,7 +107,7 @@ class EventSeriesRecorder:
                 "name": target.name[: _LONGEST_NAME - len(suffix)].rstrip("-.") + suffix,
                 "namespace": target.namespace or "default",
             },
-            "eventTime": micro_stamp(now),
+            "eventTime": micro_stamp(wall),
             "reportingController": self._reporter,
             "reportingInstance": self._instance,
             "type": effect.tone.value,
@@ -148,7 +150,7 @@ def _body(entry: _Entry) -> bytes:
 
 
 def _series(entry: _Entry) -> Json:
-    return {"count": entry.count, "lastObservedTime": micro_stamp(entry.last)}
+    return {"count": entry.count, "lastObservedTime": micro_stamp(entry.last.wall)}
 
 
 def _acknowledge(entry: _Entry, count: int, answer: Answer) -> Answer:

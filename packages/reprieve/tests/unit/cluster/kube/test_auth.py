@@ -21,16 +21,19 @@ from reprieve.cluster.kube.kubeconfig import (
     KubeconfigUser,
     Login,
 )
+from reprieve.model.moment import Moment
 
 PLAIN = KubeconfigCluster(server="http://api/")
 
 
 class HandClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
+    """``ahead``: by how much the time of day is ahead of the clock for durations."""
 
-    def __call__(self) -> float:
-        return self.now
+    def __init__(self) -> None:
+        self.now, self.ahead = 1000.0, 0.0
+
+    def __call__(self) -> Moment:
+        return Moment(self.now + self.ahead, self.now)
 
 
 def headers(access: Access) -> list[tuple[str, str]]:
@@ -59,7 +62,7 @@ def test_impersonation() -> None:
 def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", HandClock()
     file.write_text("first\n")
-    access = Access(Login(PLAIN, KubeconfigUser(token="old", token_file=str(file))), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(token="old", token_file=str(file))), now=clock)
     assert headers(access) == [("Authorization", "Bearer first")]
     file.write_text("second")
     assert headers(access) == [("Authorization", "Bearer first")]
@@ -67,6 +70,16 @@ def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     assert headers(access) == [("Authorization", "Bearer second")]
     file.unlink()
     clock.now += 61
+    assert headers(access) == [("Authorization", "Bearer second")]
+
+
+def test_a_clock_that_is_put_back_delays_no_reading(tmp_path: Path) -> None:
+    file, clock = tmp_path / "token", HandClock()
+    file.write_text("first")
+    access = Access(Login(PLAIN, KubeconfigUser(token_file=str(file))), now=clock)
+    assert headers(access) == [("Authorization", "Bearer first")]
+    file.write_text("second")
+    clock.ahead, clock.now = -900.0, clock.now + 61
     assert headers(access) == [("Authorization", "Bearer second")]
 
 
@@ -92,7 +105,7 @@ def test_static_credentials_win_over_a_plugin(user: KubeconfigUser) -> None:
 def test_a_refused_token_is_read_at_once_but_not_all_the_time(tmp_path: Path) -> None:
     file, clock = tmp_path / "token", HandClock()
     file.write_text("first")
-    access = Access(Login(PLAIN, KubeconfigUser(token_file=str(file))), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(token_file=str(file))), now=clock)
 
     async def main() -> None:
         first = await access.grant()
@@ -128,7 +141,7 @@ def counting_plugin(tmp_path: Path, **status: Any) -> ExecPlugin:
 def test_what_a_plugin_said_is_kept_until_it_expires_or_is_refused(tmp_path: Path) -> None:
     clock = HandClock()
     plugin = counting_plugin(tmp_path, expirationTimestamp="1970-01-01T01:00:00Z")
-    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), now=clock)
 
     async def tokens(count: int) -> set[str]:
         grants = await asyncio.gather(*(access.grant() for _ in range(count)))
@@ -151,7 +164,7 @@ def test_a_failing_plugin_is_not_run_for_every_request(tmp_path: Path) -> None:
     script = f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no')"
     version = "client.authentication.k8s.io/v1"
     plugin = ExecPlugin(command=sys.executable, api_version=version, args=("-c", script))
-    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), clock=clock)
+    access = Access(Login(PLAIN, KubeconfigUser(exec=plugin)), now=clock)
 
     async def main() -> None:
         for _ in range(3):
@@ -179,7 +192,7 @@ def test_the_same_certificates_give_the_same_context_and_others_another(tmp_path
     clock, authority = HandClock(), tmp_path / "ca.pem"
     authority.write_bytes(OURS.certificate)
     cluster = KubeconfigCluster(server="https://api", certificate_authority=str(authority))
-    access = Access(Login(cluster, KubeconfigUser()), clock=clock)
+    access = Access(Login(cluster, KubeconfigUser()), now=clock)
 
     async def main() -> None:
         first = (await access.grant()).tls

@@ -8,9 +8,14 @@ from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
 from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
 from reprieve.cluster.port import Answer, Lost, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
+from reprieve.model.moment import Moment
 
 POD = Target("Pod", "team", "web", "u1")
 NOW = 1_767_225_600.0
+
+
+def at(wall: float) -> Moment:
+    return Moment(wall, wall - NOW)
 
 
 def warning(note: str = "no room", target: Target = POD) -> Announce:
@@ -44,7 +49,7 @@ def body_of(request: KubeRequest) -> dict[str, Any]:
 
 
 def test_an_event_tells_all() -> None:
-    (request,), result = talk(EventSeriesRecorder("reprieve", "one").announce(warning(), "v1", NOW), 201)
+    (request,), result = talk(EventSeriesRecorder("reprieve", "one").announce(warning(), "v1", at(NOW)), 201)
     assert (request.method, request.path) == ("POST", "/apis/events.k8s.io/v1/namespaces/team/events")
     body = body_of(request)
     assert body["regarding"] == {
@@ -66,27 +71,37 @@ def test_an_event_tells_all() -> None:
 
 def test_what_comes_again_is_a_series() -> None:
     recorder = EventSeriesRecorder("reprieve", "one")
-    (created,), _ = talk(recorder.announce(warning(), "v1", NOW), 201)
-    (patched,), _ = talk(recorder.announce(warning(), "v1", NOW + 1), 200)
+    (created,), _ = talk(recorder.announce(warning(), "v1", at(NOW)), 201)
+    (patched,), _ = talk(recorder.announce(warning(), "v1", at(NOW + 1)), 200)
     assert patched.path.endswith(body_of(created)["metadata"]["name"])
     assert body_of(patched)["series"]["count"] == 2
-    said, result = talk(recorder.announce(warning(), "v1", NOW + 2))
+    said, result = talk(recorder.announce(warning(), "v1", at(NOW + 2)))
     assert (said, result) == ([], Succeeded())
-    assert recorder.overdue(NOW + 300) == []
-    (overdue,) = recorder.overdue(NOW + 400)
+    assert recorder.overdue(300) == []
+    (overdue,) = recorder.overdue(400)
     (told,), _ = talk(overdue, 200)
     assert body_of(told)["series"]["count"] == 3
-    (again,), _ = talk(recorder.announce(warning(), "v1", NOW + 500), 201)
+    (again,), _ = talk(recorder.announce(warning(), "v1", at(NOW + 500)), 201)
     assert again.method == "POST"
+
+
+def test_a_clock_that_is_put_back_ends_no_series_late() -> None:
+    recorder = EventSeriesRecorder("reprieve", "one")
+    talk(recorder.announce(warning(), "v1", at(NOW)), 201)
+    talk(recorder.announce(warning(), "v1", at(NOW + 1)), 200)
+    talk(recorder.announce(warning(), "v1", Moment(wall=NOW - 3600, elapsed=2)))
+    (overdue,) = recorder.overdue(400)
+    (told,), _ = talk(overdue, 200)
+    assert body_of(told)["series"]["lastObservedTime"].startswith("2025-12-31T23:00")
 
 
 def test_another_text_is_another_event_for_a_server_never_changes_one() -> None:
     recorder = EventSeriesRecorder("reprieve", "one")
-    (first,), _ = talk(recorder.announce(warning("waits for its group"), "v1", NOW), 201)
-    (second,), _ = talk(recorder.announce(warning("no room"), "v1", NOW + 1), 201)
+    (first,), _ = talk(recorder.announce(warning("waits for its group"), "v1", at(NOW)), 201)
+    (second,), _ = talk(recorder.announce(warning("no room"), "v1", at(NOW + 1)), 201)
     assert (second.method, body_of(second)["note"]) == ("POST", "no room")
     assert body_of(first)["metadata"]["name"] != body_of(second)["metadata"]["name"]
-    (again,), _ = talk(recorder.announce(warning("no room"), "v1", NOW + 2), 200)
+    (again,), _ = talk(recorder.announce(warning("no room"), "v1", at(NOW + 2)), 200)
     assert (again.method, body_of(again)["series"]["count"]) == ("PATCH", 2)
 
 
@@ -99,7 +114,7 @@ def test_ever_new_notes_are_written_at_intervals() -> None:
 
 
 def _said(recorder: EventSeriesRecorder, note: str, now: float) -> list[KubeRequest]:
-    conversation = recorder.announce(warning(note), "v1", now)
+    conversation = recorder.announce(warning(note), "v1", at(now))
     request = next(conversation, None)
     if request is None:
         return []
@@ -109,11 +124,11 @@ def _said(recorder: EventSeriesRecorder, note: str, now: float) -> list[KubeRequ
 
 def test_a_series_that_goes_on_is_refreshed_and_one_that_was_forgotten_is_created_anew() -> None:
     recorder = EventSeriesRecorder("reprieve", "one")
-    talk(recorder.announce(warning(), "v1", NOW), 201)
-    talk(recorder.announce(warning(), "v1", NOW + 1), 200)
+    talk(recorder.announce(warning(), "v1", at(NOW)), 201)
+    talk(recorder.announce(warning(), "v1", at(NOW + 1)), 200)
     for minute in range(1, 31):
-        talk(recorder.announce(warning(), "v1", NOW + 60 * minute))
-    (overdue,) = recorder.overdue(NOW + 1801)
+        talk(recorder.announce(warning(), "v1", at(NOW + 60 * minute)))
+    (overdue,) = recorder.overdue(1801)
     said, _ = talk(overdue, 404, 201)
     assert [request.method for request in said] == ["PATCH", "POST"]
     assert body_of(said[1])["series"]["count"] == 32
@@ -121,20 +136,20 @@ def test_a_series_that_goes_on_is_refreshed_and_one_that_was_forgotten_is_create
 
 def test_an_attempt_whose_answer_was_lost_is_repeated_under_the_same_name() -> None:
     recorder = EventSeriesRecorder("reprieve", "one")
-    (first,), lost = talk(recorder.announce(warning(), "v1", NOW), 504)
+    (first,), lost = talk(recorder.announce(warning(), "v1", at(NOW)), 504)
     assert isinstance(lost, Lost)
-    (second,), result = talk(recorder.announce(warning(), "v1", NOW + 1), 409)
+    (second,), result = talk(recorder.announce(warning(), "v1", at(NOW + 1)), 409)
     assert body_of(first)["metadata"] == body_of(second)["metadata"]
     assert result == Succeeded()
-    talk(recorder.announce(warning(), "v1", NOW + 2), 504)
-    (patched,), _ = talk(recorder.announce(warning(), "v1", NOW + 3), 200)
+    talk(recorder.announce(warning(), "v1", at(NOW + 2)), 504)
+    (patched,), _ = talk(recorder.announce(warning(), "v1", at(NOW + 3)), 200)
     assert body_of(patched)["series"]["count"] == 2
 
 
 def test_an_event_to_be_written_once_has_the_same_name_in_every_replica() -> None:
     effects = [replace(warning(note), once="d-1") for note in ("no room", "in other words")]
     told = [
-        EventSeriesRecorder("reprieve", f"{i}").announce(effect, "v1", NOW + i)
+        EventSeriesRecorder("reprieve", f"{i}").announce(effect, "v1", at(NOW + i))
         for i, effect in enumerate(effects)
     ]
     names = set()
@@ -147,9 +162,9 @@ def test_an_event_to_be_written_once_has_the_same_name_in_every_replica() -> Non
 
 def test_events_of_the_same_moment_have_names_of_their_own_and_long_ones_are_cut() -> None:
     recorder, long = EventSeriesRecorder("reprieve", "one"), Target("Pod", "team", "w" * 253, "u2")
-    (one,), _ = talk(recorder.announce(warning(target=long), "v1", NOW), 201)
+    (one,), _ = talk(recorder.announce(warning(target=long), "v1", at(NOW)), 201)
     other = Announce(long, Tone.NORMAL, "Scheduled", "Binding", "ä" * 1000)
-    (two,), _ = talk(recorder.announce(other, "v1", NOW), 201)
+    (two,), _ = talk(recorder.announce(other, "v1", at(NOW)), 201)
     names = {body_of(one)["metadata"]["name"], body_of(two)["metadata"]["name"]}
     assert len(names) == 2
     assert max(map(len, names)) <= 253
@@ -159,7 +174,7 @@ def test_events_of_the_same_moment_have_names_of_their_own_and_long_ones_are_cut
 def test_an_event_about_what_has_no_namespace() -> None:
     node = Target("Node", "", "n1", "u3")
     (request,), _ = talk(
-        EventSeriesRecorder("reprieve", "one").announce(warning(target=node), "v1", NOW), 201
+        EventSeriesRecorder("reprieve", "one").announce(warning(target=node), "v1", at(NOW)), 201
     )
     assert body_of(request)["metadata"]["namespace"] == "default"
     assert "namespace" not in body_of(request)["regarding"]
