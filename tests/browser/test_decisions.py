@@ -130,6 +130,9 @@ def test_what_is_refused_opens_on_the_reasons_and_the_map_stays_readable(
     assert pixel(page, "probe", 0.98, 0.9) == colour(page, "nominated")
     page.evaluate("document.querySelector('rp-cluster').pin('probe')")
     page.until("document.querySelector('rp-lens .near')?.textContent === 'Short of 2 cpu.'")
+    open_decision(page, "d-317")
+    assert page.evaluate("document.querySelector('#tab-victims-of').ariaSelected") == "true"
+    open_decision(page, "d-3000")
     page.evaluate("document.querySelector('rp-cluster').pin('gpu8-0')")
     page.until("document.querySelector('rp-lens h3')?.textContent === 'gpu8-0'")
     assert text(page, "rp-lens .near") in {"Refused for another reason.", "Short of 2 cpu."}

@@ -95,6 +95,8 @@ def test_a_finished_decision_opens_on_the_cluster_as_it_was(
     assert page.evaluate("document.querySelector('rp-scrubber input').value") == "1800"  # the clock is there
     assert text(page, "rp-decision-view .place").startswith("The map shows the cluster as it was at ")
     assert decisions(page) == in_order(world)  # those after it can still be chosen
+    server.change(world.decide(summary(402)))
+    page.until("!!document.querySelector('.decisions [data-id=\"d-402\"]')")  # also new ones
     page.press("Escape")
     page.until("document.getElementById('connection').textContent === 'live'")
     open_decision(page, "d-317")  # it goes on

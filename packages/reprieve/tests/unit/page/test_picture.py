@@ -71,6 +71,12 @@ def test_a_pod_has_the_state_that_its_object_shows() -> None:
     assert pod_row(finished(pod)).state is PodState.DONE
 
 
+def test_a_node_is_sent_with_its_taints() -> None:
+    taints = [{"key": "team", "value": "a", "effect": "NoSchedule"}, {"key": "gpu", "effect": "NoExecute"}]
+    (node,) = picture_json(HEAD, shown(a_node("n1", taints=taints)), 3)["nodes"]
+    assert node[6] == ["team=a:NoSchedule", "gpu:NoExecute"]
+
+
 def test_rows_are_written_with_indices_and_changes_with_names() -> None:
     group = a_group("train", 7, 2, disruptedWhole=True)
     member = a_member("t-0", "train", cpu="3", priority=7, on="n1")

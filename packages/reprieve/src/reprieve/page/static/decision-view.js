@@ -12,8 +12,8 @@ const MOST_NAMES = 8;
 const NUMERIC = new Set(["Priority", "Pods", "Count"]);
 
 class DecisionView extends HTMLElement {
-  #id = null;
-  #tab = "";
+  #isRefusal = false;
+  #tab = "victims-of";
 
   /**
    * @param {object} decision the document
@@ -22,8 +22,9 @@ class DecisionView extends HTMLElement {
    */
   show(decision, picture, now, place) {
     this.hidden = false;
-    if (decision.id !== this.#id) this.#tab = decision.summary.outcome === "refused" ? "refused-nodes" : "victims-of";
-    this.#id = decision.id;
+    const isRefusal = decision.summary.outcome === "refused";
+    if (isRefusal !== this.#isRefusal) this.#tab = isRefusal ? "refused-nodes" : "victims-of"; // what explains it
+    this.#isRefusal = isRefusal;
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the decision" });
     const panels = parts(decision, picture, this);
     for (const { id, title, count } of panels) {

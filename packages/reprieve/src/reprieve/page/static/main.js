@@ -97,7 +97,7 @@ class Page {
   #changes(message) {
     const changed = this.#live.apply(message);
     this.#liveAt = performance.now();
-    if (this.#past !== null) return;
+    if (this.#past !== null) return this.#followed ? this.#textSoon() : undefined;
     this.#map.changed(changed);
     this.#textSoon();
     if (changed.decisions.size) this.#historySoon(1_500);
@@ -307,8 +307,8 @@ class Page {
 
   #isOver() {
     const { outcome, stage, demand } = this.#decision.summary;
-    const waits = [...this.#live.pending].some(({ uid, group }) => uid === demand.uid || (group !== null && rootOf(this.#live, group).endsWith(demand.key)));
-    return stage === "ended" || (outcome === "refused" && !waits);
+    const isOfDemand = ({ uid, group }) => uid === demand.uid || (group !== null && kindAndName(rootOf(this.#live, group)).name === demand.key);
+    return stage === "ended" || (outcome === "refused" && ![...this.#live.pending].some(isOfDemand));
   }
 
   /** Which time the map shows beside the open decision, and how to get to the other one. */
