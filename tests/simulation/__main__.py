@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Callable
 
-from tests.simulation.crowd import crowd
-from tests.simulation.crowded_play import play_crowd
+from tests.simulation.crowd import crowd, crowd_with_jumps
+from tests.simulation.crowded_play import play_crowd, play_jumps
 from tests.simulation.forest import forest
 from tests.simulation.forest_play import play_forest
 from tests.simulation.invariants import Tell
@@ -14,6 +14,7 @@ from tests.simulation.scenario import Scenario, scenario
 KINDS: dict[str, tuple[Callable[[int], Scenario], Callable[[int, Tell], object]]] = {
     "calm": (scenario, play),
     "crowd": (crowd, play_crowd),
+    "jumps": (crowd_with_jumps, play_jumps),
     "trees": (forest, play_forest),
 }
 
@@ -23,6 +24,13 @@ def main() -> None:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument(
         "--calm", dest="kind", action="store_const", const="calm", help="a cluster without preemption"
+    )
+    kinds.add_argument(
+        "--jumps",
+        dest="kind",
+        action="store_const",
+        const="jumps",
+        help="a crowd whose clock is set both ways",
     )
     kinds.add_argument(
         "--trees", dest="kind", action="store_const", const="trees", help="a cluster with trees of groups"

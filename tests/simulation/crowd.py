@@ -95,6 +95,18 @@ def crowd(seed: int) -> Scenario:
     return _meddled(_tolerant(Scenario(seed, _faults(rng, seed), tuple(troubles), ())))
 
 
+def crowd_with_jumps(seed: int) -> Scenario:
+    """The same crowd, and the clock of the scheduler's machine is set both ways."""
+    scenario, rng = crowd(seed), Random(f"jumps {seed}")
+    seconds = [rng.choice((1.0, -1.0)) * rng.choice(_JUMPS) for _ in range(rng.randrange(3))]
+    seconds += [rng.choice(_JUMPS), -rng.choice(_JUMPS)]
+    jumps = [(rng.uniform(0, TROUBLED_SECONDS), SetClock(one)) for one in seconds]
+    return replace(scenario, troubles=(*scenario.troubles, *jumps))
+
+
+_JUMPS = (5.0, 40.0, 3600.0)
+
+
 def _faults(rng: Random, seed: int) -> FaultPlan:
     return replace(
         everything(seed, rate=rng.choice((0.0, 0.0, 0.02, 0.07)), until=EPOCH + TROUBLED_SECONDS),

@@ -15,7 +15,7 @@ from reprieve_minicluster.kinds import BY_RESOURCE
 from reprieve_minicluster.store import EventType, WatchEvent
 from reprieve_minicluster.virtual_time import run
 from tests.simulation.acts import Act, RestartServer, SetClock
-from tests.simulation.crowd import connection_of, crowd, settings_of
+from tests.simulation.crowd import connection_of, crowd, crowd_with_jumps, settings_of
 from tests.simulation.drowsy_solver import DrowsySolver
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Tell, check_all_started, hold, not_started_in, pods_in
@@ -39,11 +39,19 @@ class Tally:
 
 
 def play_crowd(seed: int, tell: Tell = silent) -> Tally:
+    return played(CrowdedPlay(seed, tell), str(seed))
+
+
+def play_jumps(seed: int, tell: Tell = silent) -> Tally:
+    return played(JumpingPlay(seed, tell), f"--jumps {seed}")
+
+
+def played(play: "CrowdedPlay", arguments: str) -> Tally:
     try:
-        return run(CrowdedPlay(seed, tell).act())
+        return run(play.act())
     except Exception as error:
         first = first_of(error)
-        first.add_note(f"to see it happen: python -m tests.simulation {seed}")
+        first.add_note(f"to see it happen: python -m tests.simulation {arguments}")
         raise first from None
 
 
@@ -145,6 +153,11 @@ class CrowdedPlay(Play):
                 or any(victim.pod.uid in self._connection.refused for victim in victims),
                 f"{decision.demand} waits, and could go on: {decision.outcome} {decision.text}",
             )
+
+
+class JumpingPlay(CrowdedPlay):
+    def _drawn(self, seed: int) -> Scenario:
+        return crowd_with_jumps(seed)
 
 
 def _improving_at_once(settings: Settings) -> Settings:

@@ -2,22 +2,16 @@
 
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.settings import Settings
-from reprieve_minicluster.virtual_time import run
-from tests.simulation.crowded_play import CrowdedPlay, Tally
+from tests.simulation.crowded_play import CrowdedPlay, Tally, played
 from tests.simulation.forest import forest, forest_settings_of
 from tests.simulation.invariants import Tell
-from tests.simulation.play import first_of, silent
+from tests.simulation.play import silent
 from tests.simulation.scenario import FOREIGN, Scenario
 from tests.simulation.whole_trees import WholeTrees
 
 
 def play_forest(seed: int, tell: Tell = silent) -> Tally:
-    try:
-        return run(ForestPlay(seed, tell).act())
-    except Exception as error:
-        first = first_of(error)
-        first.add_note(f"to see it happen: python -m tests.simulation --trees {seed}")
-        raise first from None
+    return played(ForestPlay(seed, tell), f"--trees {seed}")
 
 
 class ForestPlay(CrowdedPlay):

@@ -1,4 +1,5 @@
-"""`python -m tests.simulation.many FIRST LAST`: plays crowd after crowd in one process, for hours if need be.
+"""`python -m tests.simulation.many FIRST LAST`: plays crowd after crowd in one process, for hours if need be;
+with `--jumps`, crowds in which the clock is set both ways.
 
 Prints a line for every hundred seeds, and each failure in full; goes on after one.
 """
@@ -8,8 +9,9 @@ import gc
 import logging
 import time
 import traceback
+from collections.abc import Callable
 
-from tests.simulation.crowded_play import play_crowd
+from tests.simulation.crowded_play import Tally, play_crowd, play_jumps
 
 
 class _Contained(logging.Handler):
@@ -23,11 +25,11 @@ class _Contained(logging.Handler):
         self.records.append(record)
 
 
-def failure_of(seed: int, contained: _Contained) -> str:
+def failure_of(play: Callable[[int], Tally], seed: int, contained: _Contained) -> str:
     """What went wrong, in full; empty if nothing did."""
     contained.records.clear()
     try:
-        play_crowd(seed)
+        play(seed)
     except Exception as error:
         return "".join(traceback.format_exception(error))
     return "\n".join(map(logging.Formatter().format, contained.records))
@@ -37,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.many", description=__doc__)
     parser.add_argument("first", type=int)
     parser.add_argument("last", type=int)
+    parser.add_argument("--jumps", dest="play", action="store_const", const=play_jumps, default=play_crowd)
     asked = parser.parse_args()
     contained = _Contained()
     logging.getLogger("reprieve.supervision.supervisor").addHandler(contained)
@@ -45,7 +48,7 @@ def main() -> None:
     gc.set_threshold(20_000, 20, 50)
     failed = 0
     for seed in range(asked.first, asked.last + 1):
-        failure = failure_of(seed, contained)
+        failure = failure_of(asked.play, seed, contained)
         if failure:
             failed += 1
             _say(f"seed {seed} failed:\n{failure}")

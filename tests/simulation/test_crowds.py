@@ -7,13 +7,14 @@ from reprieve.model.effects import Target
 from reprieve.scheduler.plans.handover import MARK
 from reprieve.scheduler.reporting.decision import Decision, EvictionReason, Outcome, Preemption, Victim
 from reprieve_minicluster.store import Store
-from tests.simulation.crowded_play import play_crowd
+from tests.simulation.crowded_play import play_crowd, play_jumps
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.objects import pod, pod_spec
 
 COUNTED = range(40)  # played together, and what happens in them is counted
 SEEDS = range(COUNTED.stop, 100 if settings().derandomize else 50_000)  # a soak plays all others
+JUMPS = range(20 if settings().derandomize else 5_000)
 
 NEW = Target("Pod", "default", "new", "uid-new")
 
@@ -21,6 +22,16 @@ NEW = Target("Pod", "default", "new", "uid-new")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_crowd_comes_to_rest(seed: int) -> None:
     play_crowd(seed)
+
+
+@pytest.mark.parametrize("seed", JUMPS)
+def test_a_crowd_comes_to_rest_although_the_clock_is_set(seed: int) -> None:
+    play_jumps(seed)
+
+
+def test_a_group_goes_whole_although_the_clock_jumps_an_hour_forward() -> None:
+    """The jump made the plan too old, and a late pod of the group stayed."""
+    play_crowd(5_001_400)
 
 
 def test_enough_is_going_on_and_little_is_in_vain() -> None:
