@@ -18,7 +18,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / "how-to" / f"{name}.md"
-        for name in ("ask-before-submitting", "find-out-why", "see-what-is-exposed")
+        for name in ("ask-before-submitting", "compare-policies", "find-out-why", "see-what-is-exposed")
     ),
 ]
 

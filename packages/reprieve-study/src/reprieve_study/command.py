@@ -54,7 +54,8 @@ class SimulateFlags(TypedDict):
     type=click.IntRange(1, _MOST_SEEDS),
     default=20,
     show_default=True,
-    help="How often each is played.",
+    help="How often each is played. 1: the trace as it is; more: each seed draws blocks of it, or makes up "
+    "another one.",
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), default=2, show_default=True, help="Processes at once.")
 @click.option("--nodes", default="", metavar="SHAPExN|FILE", help="The cluster, as in gpu8x200,cpu64x50.")
@@ -101,7 +102,7 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     a journal, or generated[:days=7,nodes=200,load=1,…] for one that is made up for each seed. DIR gets
     report.html, report.md and report.json; a study that was cut off goes on where it was.
     """
-    from reprieve_study.report import left_out_lines, study_report, unfinished_lines
+    from reprieve_study.report import eviction_lines, left_out_lines, study_report, unfinished_lines
     from reprieve_study.studies import KeptCells, StudyError, studied
 
     chosen = _policies(flags["policies"] or ("Upstream", "Reprieve"))
@@ -125,8 +126,8 @@ def simulate(trace: str, **flags: Unpack[SimulateFlags]) -> None:
     _write(out, report)
     for line in unfinished_lines(report):
         note(line)
-    for verdict in report.verdicts:
-        say(verdict)
+    for sentence in (*report.verdicts, *eviction_lines(report)):
+        say(sentence)
     say(f"report: {out / 'report.html'}")
     for place, seed in journaled:
         _write_journal(out, study, (place, chosen[place]), seed)

@@ -8,9 +8,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
+from reprieve.model.formatting import counted
 from reprieve_study.measures import Measured, Waiting
 
 # The 97.5 % points of Student's distribution for 1 to 30 degrees of freedom.
@@ -40,10 +42,12 @@ METRICS: Mapping[str, Metric] = {
     "fairness": lambda measured: measured.fairness,
     "unfinished": lambda measured: measured.unfinished,
 }
+_SHARES = frozenset({"goodput", "fairness"})  # from 0 to 1; all others from 0 on
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """A mean over seeds. ``low`` and ``high``: its 95 % interval; None with a single seed."""
+    """A mean over seeds. ``low`` and ``high``: its 95 % interval, within what the number can be; None with a
+    single seed."""
 
     mean: float
     low: float | None = None
@@ -86,14 +90,15 @@ class Disagreement(msgspec.Struct, frozen=True):
         return self.seeds_that_differ == 0
 
 
-def estimated(values: Sequence[float]) -> Estimate:
+def estimated(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
+    """``least`` and ``most``: what the number can be."""
     count = len(values)
     mean = math.fsum(values) / count
     if count < 2:
         return Estimate(mean)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = student(count - 1) * math.sqrt(variance / count)
-    return Estimate(mean, mean - half, mean + half, count)
+    return Estimate(mean, max(least, mean - half), min(most, mean + half), count)
 
 
 def student(freedom: int) -> float:
@@ -109,13 +114,16 @@ def compared(results: Mapping[str, Sequence[Measured]]) -> list[ComparedMetric]:
     base = next(iter(results))
     found = []
     for name, metric in METRICS.items():
+        most = 1.0 if name in _SHARES else math.inf
         values = {policy: [metric(measured) for measured in arm] for policy, arm in results.items()}
         differences = {
-            policy: estimated([other - first for first, other in zip(values[base], mine, strict=True)])
+            policy: estimated(
+                [other - first for first, other in zip(values[base], mine, strict=True)], -most, most
+            )
             for policy, mine in values.items()
             if policy != base
         }
-        means = {policy: estimated(mine) for policy, mine in values.items()}
+        means = {policy: estimated(mine, 0.0, most) for policy, mine in values.items()}
         found.append(ComparedMetric(name, means, differences))
     return found
 
@@ -136,6 +144,9 @@ def disagreements(results: Mapping[str, Sequence[Measured]]) -> list[Disagreemen
 
 _SHOWN_PROBLEMS = 20
 STAR = " *"
+_FEWER_EVICTIONS = (
+    ": a plan that is called off in time evicts none, and a pod that several plans evict counts once."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,7 @@ class StudyHead:
     seeds: tuple[int, ...]
     version: str
     arrivals: str  # how seeds differ
+    is_made_up: bool = False
     played: tuple[str, ...] = ()  # which part of the trace, a sentence each
     mapping: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
@@ -188,10 +200,10 @@ def verdict(first: str, found: Disagreement, table: Sequence[ComparedMetric]) ->
         for one in table
         if differences[one.metric].excludes_zero
     ]
-    seeds = "1 seed" if found.seeds_that_differ == 1 else f"{found.seeds_that_differ} seeds"
     differ = (
-        f"{found.policy} and {first} differ in {seeds}: {found.only_other} preempting decisions only "
-        f"{found.policy} makes, {found.only_first} only {first} makes"
+        f"{found.policy} and {first} differ in {counted(found.seeds_that_differ, 'seed')}: "
+        f"{counted(found.only_other, 'preemption')} only {found.policy} makes, {found.only_first} only "
+        f"{first} makes"
     )
     if any(one.is_of_few_seeds for one in differences.values()):
         return f"{differ}; too few seeds to tell whether metrics differ by more than chance."
@@ -215,10 +227,10 @@ def signed(value: float) -> str:
 
 
 def shown(estimate: Estimate) -> tuple[str, str]:
-    """A mean and its interval; no metric can be less than 0."""
+    """A mean and its interval."""
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return _plain(estimate.mean), ""
-    return _plain(estimate.mean), f"{_plain(max(0.0, estimate.low))} to {_plain(estimate.high)}"
+    return _plain(estimate.mean), f"{_plain(estimate.low)} to {_plain(estimate.high)}"
 
 
 def _plain(value: float) -> str:
@@ -266,8 +278,8 @@ def meanings(head: StudyHead) -> list[Meaning]:
     """What every metric means; all count from the warm-up to the last arrival."""
     hours = f"hours of {head.resource}"
     return [
-        Meaning("preemptions an hour", "decisions that evict", "fewer"),
-        Meaning("evictions an hour", "pods that these evict", "fewer", "pods"),
+        Meaning("preemptions an hour", "decisions that choose victims, however many each", "fewer"),
+        Meaning("evictions an hour", "pods that were evicted by these decisions", "fewer", "pods"),
         Meaning("evictions", "the same, in all the time that is counted", "fewer", "pods"),
         Meaning("evictions in vain", "evicted pods whose room the preemptor did not use", "fewer", "pods"),
         Meaning("gangs interrupted", "gangs that fell below their minimum and began anew", "fewer"),
@@ -285,15 +297,33 @@ def meanings(head: StudyHead) -> list[Meaning]:
     ]
 
 
+def title(head: StudyHead) -> str:
+    """What is compared, on which jobs."""
+    first, *others = head.policies
+    jobs = "made-up jobs" if head.is_made_up else f"the jobs of {Path(head.trace).name}"
+    return f"{' and '.join(others)} compared with {first}, on {jobs}" if others else f"{first} on {jobs}"
+
+
 def scope(report: StudyReport) -> str:
-    """Say in a sentence or two what was played, and what is compared with what."""
+    """Say in a few words what was played, and what is compared with what."""
     head = report.head
-    counted = next((arm[0].hours for arm in report.results.values() if arm), 0.0)
-    seeds = "1 seed" if len(head.seeds) == 1 else f"{len(head.seeds)} seeds"
+    hours = next((arm[0].hours for arm in report.results.values() if arm), 0.0)
     return (
-        f"{head.jobs} jobs with {head.pods} pods (seed {head.seeds[0]}) on {head.nodes} nodes; {counted:.0f} "
-        f"hours count; {seeds}. Differences are from {head.policies[0]}, for the same jobs."
+        f"{counted(head.jobs, 'job')} with {counted(head.pods, 'pod')} (seed {head.seeds[0]}) on "
+        f"{counted(head.nodes, 'node')}; {hours:.0f} hours count; {counted(len(head.seeds), 'seed')}: "
+        f"{head.arrivals}. Differences are from {head.policies[0]}, for the same jobs."
     )
+
+
+def eviction_lines(report: StudyReport) -> list[str]:
+    """A sentence for each policy whose preemptions and evictions differ in number."""
+    lines = []
+    for policy, arm in report.results.items():
+        preemptions, evictions = sum(one.preemptions for one in arm), sum(one.evictions for one in arm)
+        if preemptions != evictions:
+            line = f"{policy}: {counted(preemptions, 'preemption')} evicted {counted(evictions, 'pod')}"
+            lines.append(f"{line}{_FEWER_EVICTIONS if evictions < preemptions else '.'}")
+    return lines
 
 
 def waiting_rows(report: StudyReport, *, by_tenant: bool = False) -> list[tuple[str, ...]]:
@@ -367,8 +397,8 @@ def unfinished_lines(report: StudyReport) -> list[str]:
 
 FOOTNOTE = (
     "Means over seeds, with 95 % intervals. A difference is that of the same seeds; a star marks one whose "
-    "interval does not contain 0, from five seeds on. Each interval stands alone: of twenty metrics that are "
-    "equal, one gets a star by chance."
+    "interval does not contain 0, from five seeds on. No interval goes below 0, or for a share above 1. "
+    "Each stands alone: of twenty metrics that are equal, one gets a star by chance."
 )
 WAITING_NOTE = (
     "From an arrival or an eviction until the pod, or the minimum of the gang, runs. Percentiles are means "
@@ -381,7 +411,7 @@ def markdown(report: StudyReport) -> str:
     waits = ("priority", "policy", "starts", "p50", "p95", "p99")
     tenants = ("tenant", *waits[1:])
     parts = [
-        "# Study",
+        f"# {title(report.head)}",
         scope(report),
         "\n".join(f"- {verdict}" for verdict in report.verdicts),
         table(
@@ -392,6 +422,7 @@ def markdown(report: StudyReport) -> str:
             ],
         ),
         FOOTNOTE,
+        " ".join(eviction_lines(report)),
         table(("metric", "meaning", ""), [(one.metric, one.text, one.hint) for one in meanings(report.head)]),
         "## Waiting time, by priority",
         WAITING_NOTE,

@@ -11,9 +11,11 @@ from reprieve_study.report import (
     Cell,
     StudyReport,
     comparison_table,
+    eviction_lines,
     head_lines,
     meanings,
     scope,
+    title,
     unfinished_lines,
     waiting_rows,
 )
@@ -51,14 +53,15 @@ _BARS = ("evictions an hour", "gangs interrupted", "work lost", "goodput")
 
 
 def html(report: StudyReport) -> str:
-    title = f"{', '.join(report.head.policies)} on {report.head.trace}"
+    heading = title(report.head)
     header, rows = comparison_table(report)
     body = [
-        f"<h1>{escape(title)}</h1>",
+        f"<h1>{escape(heading)}</h1>",
         f'<p class="note">{escape(scope(report))}</p>',
         *(f'<p class="verdict">{escape(verdict)}</p>' for verdict in report.verdicts),
         _comparison(header, rows, {one.metric: one.hint for one in meanings(report.head)}),
         f'<p class="note">{escape(FOOTNOTE)}</p>',
+        *(f"<p>{escape(line)}</p>" for line in eviction_lines(report)),
         "<details><summary>What the metrics mean</summary>",
         _table(["metric", "meaning"], [(one.metric, one.text) for one in meanings(report.head)], "words"),
         "</details>",
@@ -81,7 +84,7 @@ def html(report: StudyReport) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<title>{escape(heading)}</title><style>{_STYLE}</style></head><body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )
@@ -95,12 +98,12 @@ def _plots(report: StudyReport) -> list[str]:
             unit = f", hours of {report.head.resource}" if one.metric == "work lost" else ""
             found.append(bars(f"{one.metric}{unit}", means))
     resource, warmup = report.head.resource, _warmup(report)
-    for column, title in (
+    for column, caption in (
         (1, f"Share of {resource} in use, mean over seeds"),
         (2, f"Share of free {resource} on nodes where a typical pod does not fit, mean over seeds"),
     ):
         shares = {policy: _averaged(arm, column) for policy, arm in report.results.items()}
-        found.append(share_lines(title, shares, warmup))
+        found.append(share_lines(caption, shares, warmup))
     return found
 
 

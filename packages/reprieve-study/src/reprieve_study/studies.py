@@ -274,7 +274,7 @@ def generated_study(
     study = _study(name, content, options, _MADE_UP)
     unfit = [job for job in content.jobs_for(0) if not fits_at_all(job, nodes)]
     left_out = tuple(f"seed 0: {_too_large(job, None)}" for job in unfit)
-    return replace(study, head=replace(study.head, left_out=left_out))
+    return replace(study, head=replace(study.head, left_out=left_out, is_made_up=True))
 
 
 def _study(name: str, content: StudyInput, options: StudyOptions, arrivals: str) -> Study:

@@ -1,6 +1,7 @@
 """Statistics of studies: known answers, intervals, and policies that never disagree."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,9 +16,11 @@ from reprieve_study.report import (
     compared,
     disagreements,
     estimated,
+    eviction_lines,
     markdown,
     student,
     study_report,
+    title,
 )
 from reprieve_study.report_html import html
 from reprieve_study.studies import Cell, KeptCells, StudyError, played, studied
@@ -173,6 +176,45 @@ def test_an_interval() -> None:
     assert found.low == pytest.approx(3 - 1.9634, abs=1e-3)
     assert found.high == pytest.approx(3 + 1.9634, abs=1e-3)
     assert estimated([2.0]).low is None
+
+
+def test_no_interval_goes_beyond_what_its_number_can_be(tmp_path: Path) -> None:
+    """A metric that is 0 in most seeds, or almost 1 in all, has an interval that would."""
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    ((one,),) = studied(toy(1), [BREAKS], (0,), cells, InThisProcess()).values()
+    arm = [
+        msgspec.structs.replace(one, evictions=count, fairness=share)
+        for count, share in ((0, 1.0), (0, 0.9), (9, 1.0))
+    ]
+    other = [
+        msgspec.structs.replace(one, evictions=count, fairness=share)
+        for count, share in ((0, 0.0), (0, 1.0), (9, 0.0))
+    ]
+    table = {one.metric: one for one in compared({"a": arm, "b": other})}
+    assert table["evictions"].means["a"].low == 0.0
+    assert table["fairness"].means["a"].high == 1.0
+    assert (table["fairness"].means["b"].low, table["fairness"].means["b"].high) == (0.0, 1.0)
+    assert table["fairness"].differences["b"].low == -1.0
+
+
+def test_a_title_in_words() -> None:
+    made_up = replace(head("Upstream", "PriorityCeiling", "LeastDisturbance"), is_made_up=True)
+    assert title(made_up) == "PriorityCeiling and LeastDisturbance compared with Upstream, on made-up jobs"
+    assert title(head("Upstream")) == "Upstream on the jobs of toy"
+
+
+def test_evictions_are_explained_where_they_are_not_as_many_as_preemptions(tmp_path: Path) -> None:
+    cells = KeptCells(tmp_path, "1", lambda _done, _expected: None)
+    ((one,),) = studied(toy(1), [BREAKS], (0,), cells, InThisProcess()).values()
+    counts = {"more": (1, 2), "fewer": (2, 1), "same": (3, 3)}
+    results = {
+        name: [msgspec.structs.replace(one, preemptions=p, evictions=e)] for name, (p, e) in counts.items()
+    }
+    more, fewer = eviction_lines(study_report(head(*results), results))
+    assert more == "more: 1 preemption evicted 2 pods."
+    assert fewer.startswith(
+        "fewer: 2 preemptions evicted 1 pod: a plan that is called off in time evicts none"
+    )
 
 
 def head(*policies: str) -> StudyHead:

@@ -11,6 +11,7 @@ from reprieve.cli.main import reprieve
 from reprieve.runtime.journal import read_results
 from reprieve.runtime.journal_lines import Asked
 from reprieve.scheduler.reporting.decision import Outcome
+from tests.architecture.source import ROOT
 
 TOY = "\n".join(
     f'{{"arrival": {100 * i}, "duration": 50, "cpu": 2, "priority": {i % 3}, "grace": 1}}' for i in range(9)
@@ -30,11 +31,30 @@ def test_a_report_in_three_forms(tmp_path: Path) -> None:
     assert "Upstream and Reprieve never disagreed here" in done.output
     study = tmp_path / "study"
     assert "<!doctype html>" in (study / "report.html").read_text()
-    assert (study / "report.md").read_text().startswith("# Study\n")
+    text = (study / "report.md").read_text()
+    assert text.startswith("# Reprieve compared with Upstream, on the jobs of trace.jsonl\n")
+    assert "2 seeds: each seed draws blocks of the trace, with replacement." in text
     report = msgspec.json.decode((study / "report.json").read_bytes())
     assert report["head"]["policies"] == ["Upstream", "Reprieve"]
     assert [len(arm) for arm in report["results"].values()] == [2, 2]
     assert len(list((study / "cells").iterdir())) == 4
+
+
+def test_one_seed_plays_the_trace_as_it_is(tmp_path: Path) -> None:
+    """In the example of the docs policies differ; preemptions and evictions are explained."""
+    trace = (ROOT / "docs" / "examples" / "jobs.csv").read_text()
+    done = simulate(tmp_path, "--nodes", "gpu8x4", "--seeds", "1", "--jobs", "1", trace=trace)
+    assert done.exit_code == 0, done.output
+    assert "Reprieve and Upstream differ in 1 seed: 1 preemption only Reprieve makes" in done.output
+    assert "Upstream: 1 preemption evicted 16 pods.\nReprieve: 1 preemption evicted 2 pods.\n" in done.output
+    study = tmp_path / "study"
+    text = (study / "report.md").read_text()
+    assert (
+        "5 jobs with 23 pods (seed 0) on 4 nodes; 2 hours count; 1 seed: the trace is played as it is."
+        in text
+    )
+    for name in ("report.md", "report.html"):
+        assert "Reprieve: 1 preemption evicted 2 pods." in (study / name).read_text()
 
 
 def test_what_is_left_out_is_named(tmp_path: Path) -> None:
