@@ -297,7 +297,7 @@ def meanings(head: StudyHead) -> list[Meaning]:
     ]
 
 
-def title(head: StudyHead) -> str:
+def heading(head: StudyHead) -> str:
     """What is compared, on which jobs."""
     first, *others = head.policies
     jobs = "made-up jobs" if head.is_made_up else f"the jobs of {Path(head.trace).name}"
@@ -411,7 +411,7 @@ def markdown(report: StudyReport) -> str:
     waits = ("priority", "policy", "starts", "p50", "p95", "p99")
     tenants = ("tenant", *waits[1:])
     parts = [
-        f"# {title(report.head)}",
+        f"# {heading(report.head)}",
         scope(report),
         "\n".join(f"- {verdict}" for verdict in report.verdicts),
         table(

@@ -13,9 +13,9 @@ from reprieve_study.report import (
     comparison_table,
     eviction_lines,
     head_lines,
+    heading,
     meanings,
     scope,
-    title,
     unfinished_lines,
     waiting_rows,
 )
@@ -53,10 +53,10 @@ _BARS = ("evictions an hour", "gangs interrupted", "work lost", "goodput")
 
 
 def html(report: StudyReport) -> str:
-    heading = title(report.head)
+    title = heading(report.head)
     header, rows = comparison_table(report)
     body = [
-        f"<h1>{escape(heading)}</h1>",
+        f"<h1>{escape(title)}</h1>",
         f'<p class="note">{escape(scope(report))}</p>',
         *(f'<p class="verdict">{escape(verdict)}</p>' for verdict in report.verdicts),
         _comparison(header, rows, {one.metric: one.hint for one in meanings(report.head)}),
@@ -84,7 +84,7 @@ def html(report: StudyReport) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(heading)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )

@@ -17,10 +17,10 @@ from reprieve_study.report import (
     disagreements,
     estimated,
     eviction_lines,
+    heading,
     markdown,
     student,
     study_report,
-    title,
 )
 from reprieve_study.report_html import html
 from reprieve_study.studies import Cell, KeptCells, StudyError, played, studied
@@ -199,8 +199,8 @@ def test_no_interval_goes_beyond_what_its_number_can_be(tmp_path: Path) -> None:
 
 def test_a_title_in_words() -> None:
     made_up = replace(head("Upstream", "PriorityCeiling", "LeastDisturbance"), is_made_up=True)
-    assert title(made_up) == "PriorityCeiling and LeastDisturbance compared with Upstream, on made-up jobs"
-    assert title(head("Upstream")) == "Upstream on the jobs of toy"
+    assert heading(made_up) == "PriorityCeiling and LeastDisturbance compared with Upstream, on made-up jobs"
+    assert heading(head("Upstream")) == "Upstream on the jobs of toy"
 
 
 def test_evictions_are_explained_where_they_are_not_as_many_as_preemptions(tmp_path: Path) -> None:

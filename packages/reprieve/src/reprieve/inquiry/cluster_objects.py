@@ -28,6 +28,7 @@ class ClusterObjects:
     decisions: tuple[Json, ...] = ()  # recent ones, the oldest first, as report.decisions writes them
     pods_read_in: tuple[str, ...] | None = None  # the namespaces whose pods were read; None: all
     notes: tuple[str, ...] = field(default=())  # what could not be read, a sentence each
+    is_dated: bool = True  # otherwise nothing says when it was taken, and taken_at is when it was read
 
 
 # Kinds that the scheduler does not read. All of them are namespaced.

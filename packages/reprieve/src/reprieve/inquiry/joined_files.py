@@ -36,6 +36,7 @@ def cluster_in(files: Sequence[ObjectFile], now: float) -> ClusterObjects:
         decisions=tuple(decision for file in files for decision in file.decisions),
         pods_read_in=_pods_read_in(headers),
         notes=tuple(dict.fromkeys(note for header in headers for note in header.notes)),
+        is_dated=bool(times),
     )
     return consistent(read)
 

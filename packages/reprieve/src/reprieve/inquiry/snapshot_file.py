@@ -7,7 +7,7 @@ for ``object_files``.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -67,25 +67,18 @@ def pruned(cluster: ClusterObjects) -> ClusterObjects:
     if unreadable:
         numbers = ", ".join(f"{kind} ({number})" for kind, number in sorted(unreadable.items()))
         notes.append(f"left out objects that cannot be decoded: {numbers}")
-    return ClusterObjects(
-        objects=tuple(objects),
-        taken_at=cluster.taken_at,
-        resource_version=cluster.resource_version,
-        configuration=cluster.configuration,
-        decisions=cluster.decisions,
-        pods_read_in=cluster.pods_read_in,
-        notes=tuple(notes),
-    )
+    return replace(cluster, objects=tuple(objects), notes=tuple(notes))
 
 
 def _header(cluster: ClusterObjects) -> Json:
     header: Json = {
         "apiVersion": snapshot_header.API_VERSION,
         "kind": snapshot_header.KIND,
-        "takenAt": stamp(cluster.taken_at),
         "objectCount": len(cluster.objects),
         "decisionCount": len(cluster.decisions),
     }
+    if cluster.is_dated:
+        header["takenAt"] = stamp(cluster.taken_at)
     if cluster.resource_version:
         header["resourceVersion"] = cluster.resource_version
     if cluster.configuration is not None:
@@ -184,7 +177,7 @@ API_VERSION = "reprieve.dev/v1alpha1"
 class SnapshotContents:
     """``schedulers``: the scheduler names of the configuration; empty if it has none."""
 
-    taken_at: float
+    taken_at: float | None  # None: it does not say
     resource_version: str
     kinds: tuple[tuple[str, int], ...]  # the most frequent first
     schedulers: tuple[str, ...]
@@ -195,7 +188,7 @@ class SnapshotContents:
 def contents_of(cluster: ClusterObjects) -> SnapshotContents:
     counts = Counter(thing.kind for thing in cluster.objects)
     return SnapshotContents(
-        taken_at=cluster.taken_at,
+        taken_at=cluster.taken_at if cluster.is_dated else None,
         resource_version=cluster.resource_version,
         kinds=tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
         schedulers=tuple(_schedulers(cluster.configuration or {})),
@@ -215,6 +208,9 @@ def _schedulers(configuration: Json) -> list[str]:
 
 def contents_lines(contents: SnapshotContents) -> list[TextLine]:
     version = f", resource version {contents.resource_version}" if contents.resource_version else ""
+    taken = "Nothing in it says when it was taken"
+    if contents.taken_at is not None:
+        taken = f"Taken at {stamp(contents.taken_at)}{version}"
     rows = [(kind, str(number)) for kind, number in contents.kinds]
     decisions = [("Decision", str(contents.decisions))] if contents.decisions else []
     configured = (
@@ -224,7 +220,7 @@ def contents_lines(contents: SnapshotContents) -> list[TextLine]:
     )
     notes = [BLANK, *(TextLine(f"Note: {note}.") for note in contents.notes)] if contents.notes else []
     return [
-        TextLine(f"Taken at {stamp(contents.taken_at)}{version}.", LineStyle.HEADING),
+        TextLine(f"{taken}.", LineStyle.HEADING),
         BLANK,
         *table(("KIND", "OBJECTS"), [*rows, *decisions], numbers=(1,)),
         *configured,
@@ -236,7 +232,7 @@ def contents_document(contents: SnapshotContents) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": "SnapshotContents",
-        "takenAt": stamp(contents.taken_at),
+        "takenAt": stamp(contents.taken_at) if contents.taken_at is not None else None,
         "resourceVersion": contents.resource_version,
         "objects": dict(contents.kinds),
         "schedulers": list(contents.schedulers),

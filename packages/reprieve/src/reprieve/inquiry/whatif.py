@@ -72,6 +72,7 @@ class SnapshotFacts:
     pods: int = 0
     taken_at: float = 0.0
     pods_read_in: tuple[str, ...] | None = None  # the namespaces whose pods were read; None: all
+    is_dated: bool = True  # otherwise taken_at is when it was read
 
     @property
     def is_partial(self) -> bool:
@@ -152,7 +153,9 @@ def _summary(cluster: DecodedCluster) -> SnapshotFacts:
     nodes = sum(isinstance(one.object, Node) for one in cluster.seen)
     pods = sum(map(is_running, cluster.pods()))
     source = cluster.source
-    return SnapshotFacts(source.resource_version, nodes, pods, source.taken_at, source.pods_read_in)
+    return SnapshotFacts(
+        source.resource_version, nodes, pods, source.taken_at, source.pods_read_in, source.is_dated
+    )
 
 
 def _settings_for(settings: Settings, names: Iterable[str]) -> Settings:

@@ -79,11 +79,12 @@ def seen_json(snapshot: SnapshotFacts) -> Json:
 
 
 def snapshot_json(snapshot: SnapshotFacts) -> Json:
+    """``takenAt``: null if the files do not say."""
     return {
         "resourceVersion": snapshot.resource_version,
         "nodes": snapshot.nodes,
         "pods": snapshot.pods,
-        "takenAt": stamp(snapshot.taken_at),
+        "takenAt": stamp(snapshot.taken_at) if snapshot.is_dated else None,
     }
 
 

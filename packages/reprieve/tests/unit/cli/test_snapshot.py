@@ -18,6 +18,12 @@ POD: Json = {
     "metadata": {"name": "train", "namespace": "team", "uid": "u-2"},
     "spec": {"nodeName": "gpu-1", "containers": [{"name": "c", "env": [{"name": "A", "value": "hidden"}]}]},
 }
+NEW: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
 GATEWAY: Json = {"apiVersion": "g/v1", "kind": "Gateway", "metadata": {"name": "g"}}
 
 
@@ -29,6 +35,18 @@ def dump(folder: Path, *bodies: Json, name: str = "dump.json") -> str:
     file = folder / name
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(bodies)}))
     return str(file)
+
+
+def test_a_dump_does_not_say_when_it_was_taken(tmp_path: Path) -> None:
+    """Neither does a snapshot that is made of it, nor an answer; only the server's clock would know."""
+    file, dumped = str(tmp_path / "s.jsonl"), dump(tmp_path, NODE, POD)
+    assert call("save", file, "--from", dumped).exit_code == 0
+    for name in (dumped, file):
+        assert call("show", name).stdout.startswith("Nothing in it says when it was taken.\n")
+        assert json.loads(call("show", name, "-o", "json").stdout)["takenAt"] is None
+        asked = ["whatif", "--from", name, "-f", "-", "-o", "json"]
+        answer = CliRunner().invoke(reprieve, asked, input=json.dumps(NEW)).stdout
+        assert json.loads(answer)["snapshot"]["takenAt"] is None
 
 
 @pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.gz"])
