@@ -162,6 +162,7 @@ MUTATIONS = (
     Mutation(
         "a bind that failed keeps its room",
         "reprieve/scheduler/events/binding.py",
+        "    changes = state.world.count_anew((pod.namespace, pod.name))\n"
         "    state.queue.wake_all(changes, now.elapsed, nodes=(assumed.node,))\n",
         "",
         unit("test_binding.py::test_a_failed_bind_gives_the_room_back"),
@@ -285,7 +286,7 @@ MUTATIONS = (
         "    handover = state.plans.drop(key)\n",
         "    handover = state.plans.drop(key)\n"
         "    for one in handover.victims if handover is not None else ():\n"
-        "        state.ledger.unit_evictions.gone(one)\n",
+        "        state.ledger.unit_evictions.on_gone(one)\n",
         WHOLE,
     ),
     Mutation(
