@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -358,16 +359,18 @@ def _is_saved(text: str) -> bool:
 
 def _lines(text: str) -> Iterator[object]:
     """The values of its lines; a SnapshotError if it has fewer than its header says."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    for number, line in enumerate(lines, start=1):
+    number, expected = -1, 0
+    for number, line in enumerate(line for line in StringIO(text, newline="\n") if line.strip()):
         try:
-            yield msgspec.json.decode(line)
+            value = msgspec.json.decode(line)
         except UNDECODABLE as error:
-            raise SnapshotError(f"the file is truncated or damaged: line {number} is not JSON") from error
-    expected = snapshot_header.lines_after(msgspec.json.decode(lines[0]))
-    if len(lines) - 1 < expected:
+            raise SnapshotError(f"the file is truncated or damaged: line {number + 1} is not JSON") from error
+        if number == 0:
+            expected = snapshot_header.lines_after(value)
+        yield value
+    if number < expected:
         raise SnapshotError(
-            f"the file is truncated: expected {expected} lines after the header, got {len(lines) - 1}"
+            f"the file is truncated: expected {expected} lines after the header, got {number}"
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from reprieve.cli.flag_values import FiniteRange
+from reprieve.cli.input_files import bytes_of
 from reprieve.cli.terminal import note, progress_bar, say
 
 if TYPE_CHECKING:
@@ -229,11 +230,7 @@ def _trace(source: str, mapped: tuple[str, ...]) -> "Trace":
         mapping = parse_mappings(mapped)
     except MappingError as error:
         raise click.BadParameter(str(error), param_hint="--map") from error
-    try:
-        content = Path(source).read_bytes()
-    except OSError as error:
-        raise click.ClickException(f"{source}: cannot be read: {reason_of(error)}") from error
-    return trace_in(source, content, mapping)
+    return trace_in(source, bytes_of(source), mapping)
 
 
 def _nodes(text: str) -> "tuple[Node, ...]":

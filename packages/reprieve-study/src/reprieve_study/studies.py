@@ -20,6 +20,7 @@ import reprieve
 from reprieve import config
 from reprieve.assembly.journals import journal_in
 from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
+from reprieve.cluster.api.compression import DamagedFileError, read_file
 from reprieve.inquiry.cluster_objects import ClusterObjects
 from reprieve.inquiry.decoded_cluster import decoded
 from reprieve.inquiry.joined_files import consistent
@@ -191,9 +192,11 @@ def journaled_cluster(directory: Path) -> journal_importer.JournaledCluster:
 def nodes_in(path: Path) -> tuple[Node, ...]:
     """The Nodes of a file: a list of kubectl, documents, a snapshot, or openb's CSV."""
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except DamagedFileError as error:
+        raise StudyError(f"{path}: {error}") from error
     try:
         of_openb = openb_nodes(str(path), content)
     except TraceError as error:

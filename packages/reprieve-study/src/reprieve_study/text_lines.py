@@ -4,14 +4,14 @@ No format that is read has line breaks within a cell, so that a quote without it
 """
 
 import csv
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_BREAK = re.compile(r"\r\n|\n|\r")  # not as splitlines: a JSON string may contain other separators
-_GZIP = b"\x1f\x8b"
+from reprieve.cluster.api.compression import DamagedFileError, uncompressed
+
+# Not as splitlines: a JSON string may contain other separators.
+_LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
 
 
 class TraceError(Exception):
@@ -27,17 +27,16 @@ def decoded_text(name: str, content: bytes) -> str:
 
 
 def unpacked(name: str, content: bytes) -> bytes:
-    if not content.startswith(_GZIP):
-        return content
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TraceError(f"{name}: expected a whole gzip file, got one that cannot be unpacked") from error
+        return uncompressed(content)
+    except DamagedFileError as error:
+        raise TraceError(f"{name}: {error}") from error
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines that are not empty, counted from 1."""
-    for number, line in enumerate(_BREAK.split(text), start=1):
+    for number, found in enumerate(_LINE.finditer(text), start=1):
+        line = found[0].rstrip("\r\n")
         if line.strip():
             yield number, line
 

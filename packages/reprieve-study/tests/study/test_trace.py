@@ -154,7 +154,7 @@ def test_a_header_with_spaces_and_a_column_without_a_name() -> None:
 def test_a_gzip_file() -> None:
     content = gzip.compress(b"arrival,duration\n5,1\n")
     assert len(trace_in("t", content).jobs) == 1
-    with pytest.raises(TraceError, match="t: expected a whole gzip file, got one that cannot be unpacked"):
+    with pytest.raises(TraceError, match=r"t: the file is (truncated|damaged)"):
         trace_in("t", content[:-9])
 
 

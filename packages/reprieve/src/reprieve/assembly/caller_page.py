@@ -24,6 +24,7 @@ from reprieve.assembly.journals import JOURNAL, run_configuration
 from reprieve.assembly.loopback_page import loopback_page
 from reprieve.assembly.page_questions import OF_THE_CLUSTER, AskedCluster, ClusterQuestions
 from reprieve.cluster.api.codec import READERS, Decoded
+from reprieve.cluster.api.compression import DamagedFileError, read_file
 from reprieve.config.parsing import as_document
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.inquiry.decision_list import read_decisions
@@ -64,9 +65,11 @@ def recording_in(path: Path) -> Recording:
     if path.is_dir():
         return _journal_in(path)
     try:
-        text = path.read_bytes()
+        text = read_file(path)
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+    except DamagedFileError as error:
+        raise RecordingError(f"{path}: {error}") from error
     if text.startswith(_BEGIN) and path.suffix == _SUFFIX:
         raise RecordingError(f"{path}: is one file of a journal: name its directory, {path.parent}")
     found = parse_objects(text, str(path))

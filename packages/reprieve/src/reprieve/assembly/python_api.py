@@ -15,6 +15,7 @@ import msgspec
 
 from reprieve.assembly.cluster_reading import ClusterReadingError, read_cluster
 from reprieve.assembly.inquiries import POLICIES, PolicyChoice, inquiry_settings
+from reprieve.cluster.api.compression import DamagedFileError, read_file
 from reprieve.config import InvalidConfigurationError
 from reprieve.inquiry.asked_demands import WhatIfQuestion
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
@@ -158,9 +159,11 @@ def _pod_name(name: str, namespace: str) -> ObjectName:
 
 def _read_file(path: FilePath) -> ObjectFile:
     try:
-        found = parse_objects(Path(path).read_bytes(), os.fspath(path))
+        found = parse_objects(read_file(Path(path)), os.fspath(path))
     except OSError as error:
         raise InquiryError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
+    except DamagedFileError as error:
+        raise InquiryError(f"{os.fspath(path)}: {error}") from error
     if found.problems:
         raise InquiryError("\n".join(found.problems))
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+from reprieve.cluster.api.compression import DamagedFileError, read_file
 from reprieve.cluster.certificates import (
     Certificate,
     CertificateSubject,
@@ -136,9 +137,11 @@ class Trust:
 
 def _bytes_of(option: str, path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise EndpointError(f"{option}: {path}: cannot be read: {str(error.strerror).lower()}") from error
+    except DamagedFileError as error:
+        raise EndpointError(f"{option}: {path}: {error}") from error
 
 
 def _with_options(context: ssl.SSLContext, tls: TlsOptions) -> ssl.SSLContext:

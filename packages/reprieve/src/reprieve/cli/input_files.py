@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from reprieve.cluster.api.compression import DamagedFileError, uncompressed
+from reprieve.cluster.api.compression import DamagedFileError, read_file, read_stream, uncompressed
 from reprieve.model.formatting import quoted
 from reprieve.model.json import Json
 
@@ -23,8 +23,10 @@ STDIN = "-"
 def bytes_of(filename: str) -> bytes:
     try:
         if filename == STDIN:
-            return sys.stdin.buffer.read() if sys.stdin is not None else b""
-        return Path(filename).read_bytes()
+            return read_stream(sys.stdin.buffer) if sys.stdin is not None else b""
+        return read_file(Path(filename))
+    except DamagedFileError as error:
+        raise click.ClickException(f"{filename}: {error}") from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise click.ClickException(f"{filename}: cannot be read: {reason}") from error

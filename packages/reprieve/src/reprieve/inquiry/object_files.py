@@ -4,13 +4,13 @@ Content never raises: what makes a file unusable is a problem. JSON is split int
 them.
 """
 
-import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from reprieve.cluster.api import snapshot_header
-from reprieve.cluster.api.compression import DamagedFileError, uncompressed
+from reprieve.cluster.api.compression import LARGEST_FILE, DamagedFileError, uncompressed
 from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.documents import LARGEST, Unparsed, documents
 from reprieve.cluster.api.timestamps import moment
@@ -48,7 +48,7 @@ class ObjectFile:
     decisions: tuple[Json, ...] = ()
 
 
-def parse_objects(text: bytes, where: str, largest: int = sys.maxsize) -> ObjectFile:
+def parse_objects(text: bytes, where: str, largest: int = LARGEST_FILE) -> ObjectFile:
     """``where``: the name of the file, for problems. ``largest``: in bytes, with every alias written out."""
     found = _Found(largest)
     try:
@@ -93,10 +93,12 @@ def _parse(text: bytes, found: _Found) -> None:
     stripped = text.strip()
     if not stripped.startswith(b"{"):
         return _parse_documents(text, found)
-    lines = stripped.split(b"\n")
-    first = _head(lines[0])
-    if first is not None and (len(lines) == 1 or _is_json_lines(lines)):
-        return _parse_lines(lines, found)
+    lines = _numbered_lines(stripped)
+    first = _head(next(lines)[1])
+    second = next(lines, None)
+    # A later line may be damaged: that is reported as such.
+    if first is not None and (second is None or _head(second[1]) is not None or next(lines, None) is None):
+        return _parse_lines(stripped, found)
     whole = _head(stripped)
     if whole is not None:
         return _add_json(stripped, whole, 1, found)
@@ -109,8 +111,8 @@ def _parse(text: bytes, found: _Found) -> None:
 class _Head(Record, frozen=True):
     """The least of an object that says how to go on; fields of the wrong type are told later."""
 
-    api_version: object = ""
-    kind: object = ""
+    api_version: msgspec.Raw = msgspec.Raw()
+    kind: msgspec.Raw = msgspec.Raw()
     items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     objects: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
@@ -118,6 +120,8 @@ class _Head(Record, frozen=True):
 _HEAD = msgspec.json.Decoder(_Head)
 _RAWS = msgspec.json.Decoder(tuple[msgspec.Raw, ...] | None)
 _ANY = msgspec.json.Decoder()
+_WELL_FORMED = msgspec.json.Decoder(msgspec.Raw)
+_TEXT = msgspec.json.Decoder(str)
 
 
 def _head(text: bytes | msgspec.Raw) -> _Head | None:
@@ -127,19 +131,24 @@ def _head(text: bytes | msgspec.Raw) -> _Head | None:
         return None
 
 
-def _is_json_lines(lines: list[bytes]) -> bool:
-    """Whether each line is to be an object. A later line may be damaged: that is reported as such."""
-    second = next((line for line in lines[1:] if line.strip()), b"")
-    return _head(second) is not None or len(lines) == 2
+def _numbered_lines(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """Lines that are not blank, one at a time: there may be millions of others."""
+    number = begin = 0
+    while begin <= len(text):
+        end = text.find(b"\n", begin)
+        end = len(text) if end < 0 else end
+        number += 1
+        if line := text[begin:end].strip():
+            yield number, line
+        begin = end + 1
 
 
-def _parse_lines(lines: list[bytes], found: _Found) -> None:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+def _parse_lines(text: bytes, found: _Found) -> None:
+    last = text.count(b"\n") + 1
+    for number, line in _numbered_lines(text):
         head = _head(line)
         if head is None:
-            if number == len(lines):
+            if number == last:
                 raise _UnusableError(f"the file is truncated: line {number}, its last, is incomplete")
             raise _UnusableError(f"line {number} is not a JSON object")
         _add_json(line, head, number, found)
@@ -198,9 +207,12 @@ def _value(text: bytes, number: int) -> Json:
     return value
 
 
-def _text(value: object) -> str:
+def _text(value: msgspec.Raw) -> str:
     """The text; empty if it is something else."""
-    return value if isinstance(value, str) else ""
+    try:
+        return _TEXT.decode(value)
+    except UNDECODABLE:
+        return ""
 
 
 # --- YAML, and JSON that is spread over lines ----------------------------------------------------
@@ -223,7 +235,7 @@ def _parse_documents(text: bytes, found: _Found) -> None:
 def _check_json(text: bytes) -> None:
     """Several JSON objects after each other pass, and so does YAML that begins like JSON."""
     try:
-        _ANY.decode(text)
+        _WELL_FORMED.decode(text)
     except msgspec.DecodeError as error:
         if "truncated" in str(error):
             raise _UnusableError("the file is truncated: its JSON ends too early") from error

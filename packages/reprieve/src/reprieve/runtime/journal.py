@@ -23,6 +23,7 @@ from reprieve.scheduler.reporting.decision import Decided
 
 _SUFFIX = ".jsonl"
 _DIGITS = 8
+_LONGEST_LINE = 512 << 20  # bytes: the first line of a run has the whole cluster
 _OWNER_ONLY, _OWNER_ONLY_DIRECTORY = 0o600, 0o700  # a journal shows what runs in all namespaces
 
 
@@ -224,7 +225,14 @@ def _lines(path: Path, begin: JournalPosition) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
             file.seek(begin.offset)
-            yield from enumerate(file, start=begin.line + 1)
+            number = begin.line
+            while line := file.readline(_LONGEST_LINE + 1):
+                number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise JournalError(
+                        f"{path}: line {number} is too long: expected at most {_LONGEST_LINE} bytes"
+                    )
+                yield number, line
     except OSError as error:
         raise JournalError(f"{path}: cannot be read: {_reason(error)}") from error
 

@@ -1,5 +1,6 @@
 """Every error of the command line has one form: where, and what was expected there."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,30 @@ def test_a_group_without_a_command_prints_its_help() -> None:
     done = CliRunner().invoke(reprieve, ["config"], prog_name="reprieve")
     assert done.output.startswith("Usage: reprieve config")
     assert "Error" not in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "whatif -f FILE --from FILE",
+        "why p --from FILE",
+        "exposure --from FILE",
+        "snapshot show FILE",
+        "page FILE",
+        "config validate FILE",
+        "demo -f FILE",
+        "up --from FILE",
+        "up --shape FILE",
+        "simulate FILE --nodes 1*gpu8 --policy Upstream",
+        "simulate generated --nodes FILE --policy Upstream",
+    ],
+)
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, arguments: str) -> None:
+    path = tmp_path / "sparse"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    done = CliRunner().invoke(
+        reprieve, [str(path) if one == "FILE" else one for one in arguments.split()], prog_name="reprieve"
+    )
+    assert done.exit_code == 1, done.output
+    assert f"Error: {path}: the file is too large: expected at most 536870912 bytes" in done.stderr

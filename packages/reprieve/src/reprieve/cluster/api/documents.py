@@ -16,6 +16,9 @@ import yaml
 
 _DEEPEST = 100
 LARGEST = 50_000_000  # values and characters, with every alias written out
+_MOST_VALUES = 1_000_000  # of a document that PyYAML reads: it takes a kilobyte for each
+# How much larger than its text a document may be, with every alias written out.
+_GROWTH, _GROWTH_OF_ANY = 10, 100_000
 _START = re.compile(r"(?m)^---(?=\s|$)")
 _DIRECTIVE = re.compile(r"(?m)^%.*$")
 
@@ -48,10 +51,11 @@ class _TooLargeError(ValueError):
     pass
 
 
-def documents(text: str, largest: int = LARGEST, most: int = LARGEST) -> Iterator[object | Unparsed]:
+def documents(text: str, largest: int = LARGEST, most: int = _MOST_VALUES) -> Iterator[object | Unparsed]:
     """The documents that are not empty, in order. One that cannot be parsed does not affect the next.
 
-    ``largest``: of a document in YAML, in values and characters; ``most``: in values as they are written.
+    ``largest``: of a document in YAML, in values and characters; ``most``: in values as they are written, if
+    PyYAML reads it. Aliases make it a few times as large as its text at most.
     """
     if text.lstrip().startswith("{"):
         try:
@@ -74,17 +78,26 @@ def _json_stream(text: str) -> Iterator[object]:
 
 def _yaml_stream(text: str, largest: int, most: int) -> Iterator[object | Unparsed]:
     line = 0
-    for part in _START.split(text):
+    for part in _parts(text):
         value = _yaml(_DIRECTIVE.sub("", part), line, largest, most)
         line += part.count("\n")
         if value is not None:
             yield value
 
 
+def _parts(text: str) -> Iterator[str]:
+    """What is between the marks that begin a document, one at a time: there may be millions."""
+    end = 0
+    for mark in _START.finditer(text):
+        yield text[end : mark.start()]
+        end = mark.end()
+    yield text[end:]
+
+
 def _yaml(text: str, first_line: int, largest: int, most: int) -> object | Unparsed:
     try:
         # Without aliases a text has no more values and characters than its length.
-        if len(text) < min(largest, most) and (quick := block_value(text, _plain)) is not None:
+        if len(text) < largest and (quick := block_value(text, _plain)) is not None:
             return quick
         _check_size(text, largest, most)
         value: object = yaml.load(text, Loader=_Loader)
@@ -115,12 +128,13 @@ def _sentence(error: yaml.MarkedYAMLError, first_line: int) -> str:
 
 def _check_size(text: str, largest: int, most: int) -> None:
     """The loader recurses without a limit of its own, and aliases of aliases multiply."""
+    largest = min(largest, _GROWTH * len(text) + _GROWTH_OF_ANY)
     sizes = [0]
     anchors: list[str | None] = []
     known: dict[str, int] = {}
     for number, event in enumerate(yaml.parse(text, Loader=_FASTEST)):
         if number > most:
-            raise _TooLargeError(f"it has more than {most} values")
+            raise _TooLargeError(f"it has more than {most} values: write it as JSON")
         match event:
             case yaml.CollectionStartEvent():
                 sizes.append(1)

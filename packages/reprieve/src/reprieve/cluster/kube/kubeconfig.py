@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
+from reprieve.cluster.api.compression import DamagedFileError, read_file
 from reprieve.cluster.api.decode_errors import fault_of
+from reprieve.cluster.api.documents import Unparsed, documents
 from reprieve.model.formatting import quoted
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 _replace = msgspec.structs.replace
-_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class AccessError(Exception):
@@ -180,7 +180,7 @@ def _read(path: Path, *, needed: bool) -> _File | None:
     """None if the file is optional and does not exist."""
     found: object = None
     try:
-        found = yaml.load(path.read_text(), Loader=_LOADER)
+        found = _document(path)
         file = msgspec.convert(_without_nulls(found) or {}, _File)
     except FileNotFoundError as error:
         if needed:
@@ -189,10 +189,8 @@ def _read(path: Path, *, needed: bool) -> _File | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = str(getattr(error, "strerror", None) or error).lower()
         raise AccessError(f"{path}: cannot be read: {reason}") from error
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" (line {where.line + 1})" if where is not None else ""
-        raise AccessError(f"{path}: expected YAML{line}") from error
+    except DamagedFileError as error:
+        raise AccessError(f"{path}: {error}") from error
     except msgspec.ValidationError as error:
         raise AccessError(f"{path}: {_sentence(error, found)}") from error
     return _File(
@@ -316,11 +314,25 @@ def given(data: str, path: str, field: str) -> bytes:
     return content(path, field) if path else b""
 
 
+def _document(path: Path) -> object:
+    """What the file says; None if it is empty."""
+    found = list(documents(read_file(path).decode()))
+    if len(found) > 1:
+        raise AccessError(f"{path}: expected one document, got {len(found)}")
+    for document in found:
+        if isinstance(document, Unparsed):
+            raise AccessError(f"{path}: {document.expected}")
+        return document
+    return None
+
+
 def content(path: str, field: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_file(Path(path))
     except OSError as error:
         raise AccessError(f"{field}: {path}: cannot be read: {str(error.strerror).lower()}") from error
+    except DamagedFileError as error:
+        raise AccessError(f"{field}: {path}: {error}") from error
 
 
 def _decoded(data: str, field: str) -> bytes:

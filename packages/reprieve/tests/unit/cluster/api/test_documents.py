@@ -63,3 +63,18 @@ def test_an_alias_stands_for_its_anchor() -> None:
     assert [*documents("{labels: &l {a: b}, annotations: *l}")] == [
         {"labels": {"a": "b"}, "annotations": {"a": "b"}}
     ]
+
+
+def test_aliases_make_a_document_no_larger_than_its_text_a_few_times() -> None:
+    """467 bytes took 1.8 GB: the bound was that of the largest document."""
+    small = "\n".join(LAUGHS[:4]) + "\n"
+    assert isinstance(next(documents(small)), dict)
+    for text in ("\n".join(LAUGHS[:6]), "a: &a '" + "x" * 1000 + "'\nb: [" + "*a, " * 1000 + "]"):
+        (document,) = documents(text)
+        assert isinstance(document, Unparsed)
+        assert document.expected.endswith("it has too many values or levels of nesting")
+
+
+def test_what_pyyaml_reads_has_a_bound_of_values() -> None:
+    (document,) = documents("[" + "[]," * 1_000_001 + "]")
+    assert document == Unparsed("expected YAML or JSON: it has more than 1000000 values: write it as JSON")

@@ -150,7 +150,7 @@ def test_files_that_are_no_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(AccessError, match="missing: cannot be read: no such file"):
         find_login(str(tmp_path / "missing"), "", {})
     (tmp_path / "text").write_text("a: [")
-    with pytest.raises(AccessError, match=r"text: expected YAML \(line \d\)"):
+    with pytest.raises(AccessError, match=r"text: expected YAML or JSON: .* \(line \d\)"):
         find_login(str(tmp_path / "text"), "", {})
     (tmp_path / "words").write_text("just words")
     with pytest.raises(AccessError, match=r"words: expected a kubeconfig, which is a mapping"):
