@@ -34,6 +34,7 @@ POLICIES = tuple(str(preset) for preset in Preset)
 SEARCHES = tuple(name for name in searches.SEARCHES if name not in POLICIES)
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 _GROUP_KINDS = ("PodGroup", "CompositePodGroup", "Workload")
+_GROUP_API = "scheduling.k8s.io/"
 _SAMPLED_FROM = 100  # nodes; kube-scheduler looks at all nodes of a smaller cluster
 
 
@@ -202,7 +203,7 @@ def _gates_used(cluster: DecodedCluster, manifests: Iterable[Json], *, resizes: 
         yield "in_place_pod_vertical_scaling_scheduler_preemption"
     bodies = [body for kind in _GROUP_KINDS for body in cluster.by_name.all(kind)]
     for body in (*bodies, *manifests):
-        if text_in(body, "kind") in _GROUP_KINDS:
+        if text_in(body, "kind") in _GROUP_KINDS and text_in(body, "apiVersion").startswith(_GROUP_API):
             yield from _gates_of_group(body)
     classes = (one.object for one in cluster.seen if isinstance(one.object, PriorityClass))
     if any(map(protects_pods, classes)):

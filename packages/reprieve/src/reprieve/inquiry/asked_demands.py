@@ -18,7 +18,7 @@ from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.world_changes import ChangedWorld, WorldChange, pods_of_name
 from reprieve.model.effects import Target
 from reprieve.model.groups import Group, Groups, group_key, groups_table
-from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, runs
+from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodSpec, runs
 from reprieve.scheduler.demands.group_tree import tree_of
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
@@ -85,11 +85,22 @@ class AskedDemands:
                 self._demand("Node", "", node)
         for resize in self.question.resizes:
             self._ask_resize(resize, now)
-        if not self.demands and not (self.problems or self.created.problems or self.world.problems):
+        if not self.demands:
             empty = [f"{a.kind} {a.namespace}/{a.name}" for a in self.created.asked]
-            what = f"{', '.join(empty)} without pods" if empty else "no pod, group or resize"
-            self.problems.append(f"there is nothing to ask about: {what}")
+            self.notes += [f"{name} has no pods: it needs no node." for name in empty]
+        self._note_schedulers()
         self._count_gangs()
+
+    def _note_schedulers(self) -> None:
+        """Where another scheduler decides, ours can only say what it would do in its place."""
+        ours = {PodSpec().scheduler_name, *self.question.settings.profiles}
+        for demand in self.demands.values():
+            names = {pod.spec.scheduler_name for pod in demand.pods.values()} - ours
+            for name in sorted(names):
+                what = f"{demand.kind} {demand.namespace}/{demand.name}"
+                self.notes.append(
+                    f"{what} has the schedulerName {name}: the answer is what Reprieve would decide."
+                )
 
     def _demand(self, kind: str, namespace: str, name: str, *, resize: bool = False) -> AskedDemand:
         key = (kind, namespace, name, resize)

@@ -19,7 +19,7 @@ from reprieve.cluster.admission.features import ALL_FEATURES, Features
 from reprieve.cluster.admission.quotas import UsageChange, applies, charged
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
-from reprieve.cluster.api.values import items, name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import name_of, part, text_in, without_nulls
 from reprieve.inquiry.controller_objects import (
     claims_of_set,
     daemon_pods,
@@ -30,103 +30,19 @@ from reprieve.inquiry.controller_objects import (
     replica_set_of,
 )
 from reprieve.inquiry.decoded_cluster import DecodedCluster, ObjectsByName, decoded_bodies, uid_for
+from reprieve.inquiry.manifest_kinds import (
+    KindRole,
+    kind_fault,
+    pods_of_templates,
+    role_of,
+    templates_in,
+    turn_of,
+    with_class,
+)
 from reprieve.model.formatting import counted, listed
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, ReplicaSet
 
-# --- another class -------------------------------------------------------------------------------
-
-
-_TEMPLATE = ("spec", "template", "spec")
-# Where each kind has the spec that names the class; a Workload has it in its templates.
-_SPECS = {
-    "Pod": ("spec",),
-    "PodGroup": ("spec",),
-    "CompositePodGroup": ("spec",),
-    "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
-    **dict.fromkeys(("Deployment", "ReplicaSet", "ReplicationController"), _TEMPLATE),
-    **dict.fromkeys(("StatefulSet", "DaemonSet", "Job"), _TEMPLATE),
-}
-
-
-def with_class(body: Json, priority_class: str) -> Json:
-    kind = text_in(body, "kind")
-    if priority_class and kind == "Workload":
-        return {**body, "spec": _classed_templates(part(body, "spec"), priority_class)}
-    return _classed(body, _SPECS[kind], priority_class) if priority_class and kind in _SPECS else body
-
-
-def _classed(body: Json, path: tuple[str, ...], priority_class: str) -> Json:
-    if not path:
-        kept = {k: v for k, v in body.items() if k not in ("priority", "preemptionPolicy")}
-        return {**kept, "priorityClassName": priority_class}
-    return {**body, path[0]: _classed(part(body, path[0]), path[1:], priority_class)}
-
-
-def _classed_templates(spec: Json, priority_class: str) -> Json:
-    fields = ("podGroupTemplates", "compositePodGroupTemplates")
-    changed = {
-        name: [
-            _classed_templates(_classed(template, (), priority_class), priority_class)
-            for template in items(spec, name)
-        ]
-        for name in fields
-        if name in spec
-    }
-    return {**spec, **changed}
-
-
-# What other manifests need is created first, whatever the order of the files.
-_FIRST = (
-    "Namespace",
-    "PriorityClass",
-    "StorageClass",
-    "LimitRange",
-    "ResourceQuota",
-    "Node",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "PodDisruptionBudget",
-    "Service",
-    "Workload",
-    "CompositePodGroup",
-    "PodGroup",
-)
-# Kinds that are pods or create them, and the version of each that is read.
-_VERSIONS = {
-    "Pod": ("v1",),
-    "Deployment": ("apps/v1",),
-    "ReplicaSet": ("apps/v1",),
-    "ReplicationController": ("v1",),
-    "StatefulSet": ("apps/v1",),
-    "DaemonSet": ("apps/v1",),
-    "Job": ("batch/v1",),
-    "CronJob": ("batch/v1",),
-}
-# Kinds that people keep beside their workloads, and that matter neither to placement nor to preemption.
-_WITHOUT_PODS = frozenset(
-    {
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "ConfigMap",
-        "CustomResourceDefinition",
-        "EndpointSlice",
-        "Endpoints",
-        "Event",
-        "HorizontalPodAutoscaler",
-        "Ingress",
-        "IngressClass",
-        "Lease",
-        "MutatingWebhookConfiguration",
-        "NetworkPolicy",
-        "Role",
-        "RoleBinding",
-        "Secret",
-        "ServiceAccount",
-        "ValidatingWebhookConfiguration",
-    }
-)
 # Metadata that a server sets: manifests that were exported from a cluster have it.
 _OF_THE_SERVER = (
     "uid",
@@ -187,14 +103,9 @@ def admitted(
 ) -> AdmittedManifests:
     """``priority_class``: which pods and groups get instead of their own."""
     creating = _Creating(cluster, namespace, priority_class, features)
-    for manifest in sorted(manifests, key=_turn):
+    for manifest in sorted(manifests, key=lambda manifest: turn_of(manifest.body)):
         creating.create(manifest)
     return creating.result()
-
-
-def _turn(manifest: Manifest) -> int:
-    kind = text_in(manifest.body, "kind")
-    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
 class _RefusedError(Exception):
@@ -212,16 +123,11 @@ class _Creating:
     asked: list[AskedObject] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.lookup = _Lookup(self.cluster.by_name.copy(), _known_namespaces(self.cluster))
 
     def result(self) -> AdmittedManifests:
-        if self.unknown and not self.asked and not self.problems:
-            self.problems.extend(self.unknown)
-        if self.unknown and self.asked:
-            self.notes.extend(f"{sentence}: the answer leaves it out." for sentence in self.unknown)
         return AdmittedManifests(
             tuple(self.created), tuple(self.asked), tuple(dict.fromkeys(self.notes)), tuple(self.problems)
         )
@@ -234,14 +140,8 @@ class _Creating:
             missing = "kind" if not kind else "apiVersion"
             self.problems.append(f"{where}{missing}: expected a string, got nothing")
             return
-        if kind in _WITHOUT_PODS:
-            return
-        if kind not in (*_FIRST, *_VERSIONS):
-            self.unknown.append(f"{where}kind: {kind} of {api_version} is not known")
-            return
-        if api_version not in _VERSIONS.get(kind, (api_version,)):
-            (expected,) = _VERSIONS[kind]
-            self.problems.append(f"{where}apiVersion: expected {expected} for {kind}, got {api_version}")
+        if fault := kind_fault(body):
+            self.problems.append(f"{where}{fault}")
             return
         try:
             self._create(body)
@@ -249,7 +149,12 @@ class _Creating:
             self.problems.append(f"{where}{refusal}")
 
     def _create(self, sent: Json) -> None:
-        sent = with_class(sent, self.priority_class)
+        sent, role = with_class(sent, self.priority_class), role_of(sent)
+        if role is KindRole.WITHOUT_PODS:
+            return
+        if role is KindRole.UNKNOWN:
+            self._create_unknown(sent)
+            return
         if sent["kind"] == "Pod":
             (pod,) = self._created_pod(sent)
             self.asked.append(AskedObject("Pod", pod.metadata.namespace, pod.metadata.name, (pod,)))
@@ -258,15 +163,34 @@ class _Creating:
             self._create_claim(sent)
             return
         body = self._created(sent)
-        match body["kind"]:
-            case "Workload":
-                self._ask(body, ())
-                for group in groups_of(body):
-                    self._created(group)
-            case "PodGroup" | "CompositePodGroup":
-                self._ask(body, ())
-            case kind if kind in _VERSIONS:
-                self._ask(body, tuple(self._pods(body)))
+        if body["kind"] == "Workload":
+            self._ask(body, ())
+            for group in groups_of(body):
+                self._created(group)
+        elif body["kind"] in ("PodGroup", "CompositePodGroup"):
+            self._ask(body, ())
+        elif role is KindRole.POD_MAKER:
+            self._ask(body, tuple(self._pods(body)))
+
+    def _create_unknown(self, sent: Json) -> None:
+        """Its controller is not known: what its templates say is all that can be asked about."""
+        meta = part(sent, "metadata")
+        name = text_in(meta, "name") or f"{text_in(meta, 'generateName')}new"
+        namespace = text_in(meta, "namespace") or self.namespace
+        own = {"name": name, "namespace": namespace, "uid": uid_for(text_in(sent, "kind"), namespace, name)}
+        body = {**sent, "metadata": {**meta, **own}}
+        what = f"{body['kind']} {namespace}/{name}"
+        known = f"{what} is of {body['apiVersion']}, a kind that is not known here"
+        found = templates_in(body)
+        if not found:
+            self.notes.append(f"{known}, and has no pod template: the answer leaves it out.")
+            return
+        places = listed([f"{counted(one.pods, 'pod')} of {one.path}" for one in found])
+        self.notes.append(
+            f"{known}: its pod templates are asked about ({places}), and not what else it does."
+        )
+        pods = (self._renamed(pod, name_of(pod)) for pod in pods_of_templates(owner_in(body), found))
+        self._ask(body, tuple(made for pod in pods for made in self._created_pod(pod)))
 
     def _ask(self, body: Json, pods: tuple[Pod, ...]) -> None:
         meta = part(body, "metadata")
@@ -380,6 +304,11 @@ class _Creating:
                     for claim in claims_of_set(body, name_of(pod)):
                         self._create_claim(claim)
                     yield pod
+            case "CronJob" if part(body, "spec").get("suspend") is True:
+                owner = owner_in(body)
+                self.notes.append(
+                    f"CronJob {owner.namespace}/{owner.name} is suspended: it needs nothing now."
+                )
             case "CronJob":
                 yield from pods_of(self._created(next_job_of(body)))
             case "Deployment":

@@ -25,7 +25,7 @@ FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT = 0, 10, 11, 12, 20
 def exit_code(answer: WhatIfAnswer) -> int:
     """The worst of several. From a part of the pods nothing better follows than that it may fit."""
     worst = max(map(_code, answer.reports), default=FITS)
-    return max(worst, PARTIAL) if answer.snapshot.is_partial else worst
+    return max(worst, PARTIAL) if answer.reports and answer.snapshot.is_partial else worst
 
 
 def _code(report: WhatIfReport) -> int:
@@ -42,12 +42,15 @@ def _code(report: WhatIfReport) -> int:
 
 
 def answers_json(answers: Sequence[WhatIfAnswer], version: str = API_VERSION) -> Json:
-    """A report; of several demands or several policies, a list of reports."""
+    """A report; of several demands or several policies, and where nothing needs a node, a list of reports."""
     written = _report_v1alpha1 if version == V1ALPHA1 else report_json
     reports = [written(report, answer) for answer in answers for report in answer.reports]
     if len(reports) == 1:
         return reports[0]
-    return {"apiVersion": version, "kind": "WhatIfReportList", "items": reports}
+    notes = (
+        {} if reports else {"notes": [*dict.fromkeys(note for answer in answers for note in answer.notes)]}
+    )
+    return {"apiVersion": version, "kind": "WhatIfReportList", "items": reports, **notes}
 
 
 def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:

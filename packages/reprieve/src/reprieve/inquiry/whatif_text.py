@@ -173,6 +173,9 @@ def answer_markdown(answers: Sequence[WhatIfAnswer], alternatives: int) -> str:
 def answer_blocks(answers: Sequence[WhatIfAnswer], alternatives: int) -> Iterator[Block]:
     first = answers[0]
     yield from _partial(first)
+    if not first.reports:
+        yield Sentence("Nothing that was asked about needs a node.", LineStyle.GOOD)
+        return
     if len(answers) > 1:
         yield from _comparison(answers)
     if len(first.reports) > 1:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.unit.inquiry.asking import ask, refusal, report, reports
-from tests.unit.inquiry.objects import classes, deployment, group, node, pod, snapshot_file
+from tests.unit.inquiry.objects import classes, deployment, node, pod, snapshot_file
 
 from reprieve.cli.main import reprieve
 
@@ -67,11 +67,6 @@ NEW = pod("new")
             changed(NEW, "spec", "nodeName", value="n1"),
             "new.yaml: Pod new: spec.nodeName is n1: then no scheduler decides about it",
         ),
-        (group("g", 2), "there is nothing to ask about: PodGroup default/g without pods"),
-        (
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}},
-            "there is nothing to ask about: no pod, group or resize",
-        ),
     ],
 )
 def test_manifests_that_the_server_would_refuse(manifest: Any, sentence: str, tmp_path: Path) -> None:
@@ -92,7 +87,9 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
     cow = {"apiVersion": "farm/v1", "kind": "Cow", "metadata": {"name": "x"}}
     result = ask(tmp_path, CLUSTER, [cow, pod("new")])
     assert result.exit_code == 0
-    assert "kind: Cow of farm/v1 is not known: the answer leaves it out." in result.stderr
+    assert (
+        "Cow default/x is of farm/v1, a kind that is not known here, and has no pod template" in result.stderr
+    )
 
 
 @pytest.mark.parametrize(

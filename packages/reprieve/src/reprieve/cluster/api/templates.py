@@ -109,7 +109,7 @@ def pods_of(body: Json) -> Iterator[Json]:
             yield body
         case "Deployment" | "ReplicaSet" | "ReplicationController":
             for number in range(_count(spec.get("replicas"))):
-                yield _named(pod_of(part(spec, "template"), owner), owner, number)
+                yield named_pod(pod_of(part(spec, "template"), owner), owner, number)
         case "StatefulSet":
             start = _count(part(spec, "ordinals").get("start"), otherwise=0)
             for number in range(start, start + _count(spec.get("replicas"))):
@@ -128,7 +128,7 @@ def _count(value: object, otherwise: int = 1) -> int:
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _named(pod: Json, owner: ControllerOwner, number: int) -> Json:
+def named_pod(pod: Json, owner: ControllerOwner, number: int) -> Json:
     kept = {name: value for name, value in pod["metadata"].items() if name != "generateName"}
     return {**pod, "metadata": {"name": f"{owner.name}-{number}", **kept}}
 
@@ -139,7 +139,7 @@ def _pods_of_job(spec: Json, job: ControllerOwner) -> Iterator[Json]:
     parallelism = _count(spec.get("parallelism"))
     completions = _count(spec.get("completions"), otherwise=parallelism)
     for number in range(min(parallelism, completions)):
-        pod = _named(pod_of(part(spec, "template"), job, job_labels(job)), job, number)
+        pod = named_pod(pod_of(part(spec, "template"), job, job_labels(job)), job, number)
         if spec.get("completionMode") == "Indexed":
             index = {"batch.kubernetes.io/job-completion-index": str(number)}
             pod["metadata"]["labels"] = {**pod["metadata"]["labels"], **index}
@@ -156,7 +156,7 @@ def pod_of_set(spec: Json, owner: ControllerOwner, number: int) -> Json:
     """The pod of a StatefulSet with an ordinal."""
     name = f"{owner.name}-{number}"
     labels = {"apps.kubernetes.io/pod-index": str(number), "statefulset.kubernetes.io/pod-name": name}
-    pod = _named(pod_of(part(spec, "template"), owner, labels), owner, number)
+    pod = named_pod(pod_of(part(spec, "template"), owner, labels), owner, number)
     claims = [text_in(part(claim, "metadata"), "name") for claim in items(spec, "volumeClaimTemplates")]
     volumes = [{"name": c, "persistentVolumeClaim": {"claimName": claim_name(c, name)}} for c in claims]
     pod["spec"] = {**pod["spec"], "hostname": name}
