@@ -32,9 +32,9 @@ class SlowCluster:
         found: AsyncIterator[Any] = self.cluster.watch()
         return found
 
-    async def perform(self, effect: Any) -> Any:
+    async def perform(self, effect: Any, *urgency: Any) -> Any:
         await asyncio.sleep(CALL_SECONDS)
-        answer = await self.cluster.perform(effect)
+        answer = await self.cluster.perform(effect, *urgency)
         if isinstance(effect, find("Bind")):
             self.bound[effect.target.name] = time.monotonic()
         return answer

@@ -11,6 +11,7 @@ from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Bind, Effect, Evict, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.model.json import Json
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve.testing.cluster_contract import CHECKS, Check, check_cluster
 from reprieve.testing.contract_fixture import BrokenContractError, ClusterFixture
 from reprieve_minicluster.store import parsed
@@ -76,8 +77,8 @@ class Forgetful(FaultyCluster):
 class Careless(FaultyCluster):
     """Reports success for every bind, and binds no pod."""
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
-        return Succeeded() if isinstance(effect, Bind) else await super().perform(effect)
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
+        return Succeeded() if isinstance(effect, Bind) else await super().perform(effect, urgency)
 
 
 class Talkative(FaultyCluster):
@@ -92,11 +93,11 @@ class Talkative(FaultyCluster):
 class Rash(FaultyCluster):
     """Evicts whatever has the name."""
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         if isinstance(effect, Evict) and self.read("Pod", effect.target.namespace, effect.target.name):
             self.delete("Pod", effect.target.namespace, effect.target.name, grace=0)
             return Succeeded()
-        return await super().perform(effect)
+        return await super().perform(effect, urgency)
 
 
 @pytest.mark.parametrize("kind", [Forgetful, Careless, Talkative, Rash])

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Target
-from reprieve.scheduler.plans.handover import MARK
 from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve_minicluster.store import Store, parsed
 from reprieve_minicluster.store.scheduler_calls import key_of_target

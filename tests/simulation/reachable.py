@@ -32,6 +32,7 @@ from tests.unit.scheduler.crowds import a_group, a_member
 from tests.unit.scheduler.making import a_key, a_node, a_pod
 from tests.unit.scheduler.serving import Served, served
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.events import Change, Done, Event, Failed, Unknown
 from reprieve.model.groups import group_key
@@ -45,7 +46,6 @@ from reprieve.scheduler.ledger.open_marks import OpenMark
 from reprieve.scheduler.ledger.unit_evictions import UnitPod
 from reprieve.scheduler.plans.handover import (
     _OPEN,
-    MARK,
     Handover,
     decision_in,
     is_marked,

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import settings
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Target
-from reprieve.scheduler.plans.handover import MARK
 from reprieve.scheduler.reporting.decision import Decision, EvictionReason, Outcome, Preemption, Victim
 from reprieve_minicluster.store import Store
 from tests.simulation.crowded_play import play_crowd, play_jumps

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import settings
 from tests.unit.scheduler.making import a_key
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Evict, Nominate, SetCondition
-from reprieve.scheduler.plans.handover import MARK
 from tests.simulation.invariants import BrokenInvariantError
 from tests.simulation.reachable import beginning, check, check_rest, explore, followed, fork, ways
 

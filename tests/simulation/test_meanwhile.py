@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from reprieve.cluster.port import Answer, ClusterEvent
 from reprieve.model.effects import Bind, Effect, WriteStatus
 from reprieve.model.json import Json
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.performer import PerformerLimits
 from reprieve.scheduler.core import Scheduler
@@ -31,11 +32,11 @@ class SlowCluster:
     def watch(self) -> AsyncIterator[ClusterEvent]:
         return self.cluster.watch()
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         await asyncio.sleep(CALL_SECONDS)
         if isinstance(effect, Bind):
             self.bound[effect.target.name] = asyncio.get_running_loop().time()
-        return await self.cluster.perform(effect)
+        return await self.cluster.perform(effect, urgency)
 
 
 def asking(name: str, cpu: str, part: str, priority: int = 0) -> Json:

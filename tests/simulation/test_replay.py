@@ -14,6 +14,7 @@ from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.json import Json
 from reprieve.model.moment import Due, Moment
+from reprieve.model.urgency import Urgency
 from reprieve.runtime.journal import Journal, Journaled
 from reprieve.runtime.journal_replay import Replayed, replay_runs
 from reprieve.runtime.loop import Loop
@@ -62,6 +63,9 @@ class Noting:
 
     def next_time(self) -> Due:
         return self._machine.next_time()
+
+    def urgency(self, effect: Effect) -> Urgency:
+        return self._machine.urgency(effect)
 
     def improving(self) -> frozenset[str]:
         return self._machine.improving()

@@ -13,6 +13,7 @@ from tests.minicluster.faulty_cluster import FaultyCluster, WatchFault
 from reprieve.cluster.port import Answer, ClusterEvent, Refused
 from reprieve.model.effects import Effect, Evict, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve_minicluster.store import Stored
 from reprieve_minicluster.store.scheduler_calls import key_of_target
 from reprieve_minicluster.virtual_time import clock
@@ -69,13 +70,13 @@ class UnreliableConnection:
             if synced and recent and clock() < self._until and self._rng.random() < self._rate:
                 yield self._rng.choice(recent)
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         await asyncio.sleep(self._seconds * self._rng.random())
         if clock() < self._up_at:
             return Refused(f"{effect.target}: connection refused", again=True)
         namesake, before = self._namesake(effect), clock()
         denied = self._protected.answer(effect) if self._exists(effect) else None
-        answer = denied or await self._cluster.perform(effect)
+        answer = denied or await self._cluster.perform(effect, urgency)
         if isinstance(effect, Evict) and isinstance(answer, Refused) and not answer.again:
             self.refused.add(effect.target.uid)
         if namesake is not None and clock() == before and self._namesake(effect) != namesake:

@@ -16,6 +16,7 @@ from reprieve.model.effects import Effect, Target, WriteStatus
 from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Problem, Ref
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve.supervision.supervisor import HealthCheck, Supervisor, log_mishap
 from reprieve_minicluster.control.control_loop import ControlLoop, run_forever
 from reprieve_minicluster.control.object_guard import report_unreadable
@@ -79,7 +80,7 @@ class MiniCluster:
                 if not changes:
                     await informer.wait()
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         try:
             call(self.store, effect, self.clock())
         except ApiError as error:

@@ -18,6 +18,7 @@ from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.port import Answer, ClusterEvent, Lost, Refused
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import Synced
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve_minicluster.cluster import WATCHED, MiniCluster, sight_of
 from reprieve_minicluster.store import EventType, Informer, Key, Store, WatchEvent
 
@@ -242,15 +243,15 @@ class FaultyCluster(MiniCluster):
             self._watches.remove(watch)
             watch.close()
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         self._calls += 1
         fault = self._faults.on_call(self._calls, self.clock())
         match fault:
             case None:
-                return await super().perform(effect)
+                return await super().perform(effect, urgency)
             case CallFault.TIMEOUT_BEFORE | CallFault.TIMEOUT_AFTER:
                 if fault is CallFault.TIMEOUT_AFTER:
-                    await super().perform(effect)
+                    await super().perform(effect, urgency)
                 await asyncio.sleep(self._faults.timeout_seconds)
                 return Lost(f"{effect.target}: no answer within {self._faults.timeout_seconds:g} s")
             case _:

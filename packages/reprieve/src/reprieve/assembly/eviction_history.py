@@ -21,6 +21,7 @@ from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import EvictionsRead
 from reprieve.model.formatting import counted, lasted
 from reprieve.model.json import Json
+from reprieve.model.urgency import FIRST, Urgency
 from reprieve.scheduler.plans.eviction_notes import EVENTS_KEPT, PREEMPTED, noted_eviction
 from reprieve.scheduler.settings import Settings
 
@@ -44,8 +45,8 @@ class RememberingCluster:
         async for event in self.cluster.watch():
             yield event
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
-        return await self.cluster.perform(effect)
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
+        return await self.cluster.perform(effect, urgency)
 
 
 def with_history(cluster: LoggedCluster, clock: Callable[[], float], settings: Settings) -> ScheduledCluster:

@@ -110,7 +110,12 @@ def limits_of(gates: config.Gates, rate: float = inf) -> PerformerLimits:
     if not 0 < rate < inf:
         return limits
     # As many as can be sent in two seconds: more would only wait for their turn, and time out.
-    return replace(limits, at_once=min(limits.at_once, max(1, int(2 * rate))))
+    # Reports may have to do with a tenth of the rate.
+    return replace(
+        limits,
+        at_once=min(limits.at_once, max(1, int(2 * rate))),
+        reports_at_once=min(limits.reports_at_once, max(1, int(rate / 4))),
+    )
 
 
 def pace_of(configured: config.Configuration) -> tuple[float, int]:

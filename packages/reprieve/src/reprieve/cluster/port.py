@@ -7,6 +7,7 @@ from typing import Protocol
 from reprieve.model.effects import Effect, WriteStatus
 from reprieve.model.events import EvictionsRead, Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
+from reprieve.model.urgency import FIRST, Urgency
 
 ClusterEvent = Seen | Unread | Gone | Synced
 
@@ -46,8 +47,8 @@ class ClusterPort(Protocol):
         concludes from it that no earlier change is still to come.
         """
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
-        """Tries once. Only the performer retries."""
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
+        """Tries once. Only the performer retries. ``urgency``: where calls have to wait for each other."""
 
 
 class ScheduledCluster(Protocol):
@@ -55,7 +56,7 @@ class ScheduledCluster(Protocol):
 
     def watch(self) -> AsyncIterator[ClusterEvent | EvictionsRead]: ...
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer: ...
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer: ...
 
 
 class UnlistedEventsError(Exception):

@@ -13,6 +13,7 @@ from reprieve.model.objects import Condition, Node, Pod
 NEVER = math.inf
 LONG_AGO = -math.inf
 
+MARK = "DisruptionTarget"  # on a pod or group that is about to be evicted
 RUN_STARTED = "reprieve.dev/RunStarted"  # on a PodGroup; its lastTransitionTime is the start of the run
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from reprieve.model.conditions import MARK
 from reprieve.model.footprint import footprint
 from reprieve.model.objects import CompositePodGroup, Condition, Node, Pod, PodGroup, ref_of, runs
 from reprieve.model.resources import Problems, node_capacity
-from reprieve.scheduler.plans.handover import MARK, MARK_REASON
+from reprieve.scheduler.plans.handover import MARK_REASON
 
 _ZONE = "topology.kubernetes.io/zone"
 # By which label a node's pool is known; the first that it has counts.

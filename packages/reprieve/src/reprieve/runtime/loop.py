@@ -98,7 +98,7 @@ class Loop:
         """Shows the scheduler all that has arrived, before anything is decided."""
         events, self._inbox = self._inbox[:_EVENTS_IN_A_ROW], self._inbox[_EVENTS_IN_A_ROW:]
         self._arrived.clear()
-        self._performer.submit(self._scheduler.observe(events, self._now()))
+        self._performer.submit(self._scheduler.observe(events, self._now()), self._scheduler.urgency)
         self._log_failures()
         self._end_moot_searches()
         if not self._knows_all and Synced() in events:
@@ -116,7 +116,7 @@ class Loop:
             if decided is None:
                 return False
             self._record(decided.decision)
-            self._performer.submit(decided.effects)
+            self._performer.submit(decided.effects, self._scheduler.urgency)
             if decided.improve is not None:
                 self._improver.submit(decided.improve)
             self._end_moot_searches()

@@ -10,6 +10,7 @@ from typing import Protocol
 from reprieve.model.effects import Effect
 from reprieve.model.events import Event
 from reprieve.model.moment import Due, Moment
+from reprieve.model.urgency import Urgency
 from reprieve.scheduler.plans.plan_records import PlanRecord
 from reprieve.scheduler.reporting.decision import Decided
 from reprieve.scheduler.set_aside import SchedulerFailure
@@ -30,6 +31,9 @@ class Machine(Protocol):
         """The exceptions that were contained in the last ``observe`` or ``decide``."""
 
     def next_time(self) -> Due: ...
+
+    def urgency(self, effect: Effect) -> Urgency:
+        """How urgent an effect of the last ``observe`` or ``decide`` is."""
 
     def improving(self) -> frozenset[str]:
         """The requests for a better plan whose answers are still of use, by their ids."""
@@ -60,6 +64,9 @@ class Wrapped:
 
     def next_time(self) -> Due:
         return self._machine.next_time()
+
+    def urgency(self, effect: Effect) -> Urgency:
+        return self._machine.urgency(effect)
 
     def improving(self) -> frozenset[str]:
         return self._machine.improving()

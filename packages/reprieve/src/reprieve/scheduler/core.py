@@ -35,6 +35,7 @@ from reprieve.model.events import (
     Unknown,
     Unread,
 )
+from reprieve.model.groups import group_key
 from reprieve.model.moment import Due, Moment
 from reprieve.model.objects import (
     CompositePodGroup,
@@ -46,9 +47,10 @@ from reprieve.model.objects import (
     PodGroup,
     PriorityClass,
 )
+from reprieve.model.urgency import Lane, Urgency, lane_of
 from reprieve.scheduler.deciding import deciding
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands import NotYet, Requester, WaitingResize
+from reprieve.scheduler.demands import NotYet, Requester, WaitingResize, priority_of
 from reprieve.scheduler.events import binding, enqueueing, member_growth, unknown_outcomes
 from reprieve.scheduler.execution import (
     eviction_counting,
@@ -248,6 +250,24 @@ class Scheduler:
     def next_time(self) -> Due:
         """When something is to be done even if nothing happens; in the past: at once."""
         return Due(elapsed=-inf) if self._is_cut_short else self._state.next_time()
+
+    def urgency(self, effect: Effect) -> Urgency:
+        """How urgent an effect of the last step is: by the demand that it is for."""
+        state, lane, target = self._state, lane_of(effect), effect.target
+        if lane is Lane.REPORT:
+            pod = state.world.pod((target.namespace, target.name)) if target.kind == "Pod" else None
+            group = group_key(pod.pod) if pod is not None else None
+            name = group[1] if group is not None else target.name if target.kind == "PodGroup" else ""
+            return Urgency(lane, group=name, rewords=state.reporter.is_reworded(target))
+        pods = [target]
+        if isinstance(effect, BindVolume | SelectNode):
+            pods = [assumed.pod for assumed in state.ledger.assumed.preparing(effect)]
+        priorities = [plan.priority for _, plan in state.plans.concerned(target)] or [
+            priority_of(state.world, key, state.settings.group_rules)
+            for pod in pods
+            if (key := state.ledger.parts.get(pod)) is not None
+        ]
+        return Urgency(lane, max(priorities, default=0))
 
     def improving(self) -> frozenset[str]:
         """The requests for a better plan whose answers are still of use, by their ids."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from reprieve.cluster.port import Answer, ClusterEvent, Succeeded
 from reprieve.model.effects import Announce, Bind, Effect, Target, Tone, WriteStatus
+from reprieve.model.urgency import FIRST, Urgency
 
 Order = Effect | WriteStatus
 
@@ -51,7 +52,7 @@ class FakeCluster:
         while True:
             yield await self._sights.get()
 
-    async def perform(self, effect: Order) -> Answer:
+    async def perform(self, effect: Order, urgency: Urgency = FIRST) -> Answer:
         self.tried.append((asyncio.get_running_loop().time(), effect))
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)

@@ -8,9 +8,11 @@ import pytest
 from tests.unit.runtime.fake_cluster import FakeCluster, Order, announce, bind, in_turn, pod
 
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
-from reprieve.model.effects import Effect, Nominate, SetCondition, WriteStatus
+from reprieve.model.conditions import MARK
+from reprieve.model.effects import Effect, Nominate, SetCondition, Target, WriteStatus
 from reprieve.model.events import Done, Failed, Unknown
-from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
+from reprieve.model.urgency import FIRST, Lane, Urgency
+from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits, ReportQueue
 from reprieve.supervision.backoff import Backoff
 from reprieve_minicluster.virtual_time import run
 
@@ -113,7 +115,7 @@ def test_only_so_many_at_once() -> None:
 
 
 def test_a_pod_that_pauses_before_the_next_attempt_is_in_the_way_of_none() -> None:
-    def answer(effect: Order) -> Answer:
+    def answer(effect: Order, urgency: Urgency = FIRST) -> Answer:
         return BUSY if effect.target.name == "slow" else Succeeded()
 
     limits = PerformerLimits(at_once=1, attempts=3, pauses=Backoff(100.0, 200.0))
@@ -126,9 +128,9 @@ def test_a_pod_that_pauses_before_the_next_attempt_is_in_the_way_of_none() -> No
 
 def test_calls_that_hang_do_not_hold_up_the_others_for_long() -> None:
     class Hanging(FakeCluster):
-        async def perform(self, effect: Order) -> Answer:
+        async def perform(self, effect: Order, urgency: Urgency = FIRST) -> Answer:
             await asyncio.sleep(9.0 if effect.target.name.startswith("hangs") else 0.0)
-            return await super().perform(effect)
+            return await super().perform(effect, urgency)
 
     hanging: list[Effect] = [bind(f"hangs{i}") for i in range(4)]
     limits = PerformerLimits(at_once=4, slot_seconds=3.0)
@@ -188,15 +190,16 @@ def test_what_goes_into_one_status_is_one_write_and_each_effect_has_its_own_end(
     ends = [end for _, end in ends_of(effects, cluster)]
     assert [tried for _, tried in cluster.tried] == [
         WriteStatus(pod("p"), (nominate, condition("p"))),
-        condition("q"),
         announce("p"),
+        condition("q"),
     ]
     assert sorted(map(str, ends)) == sorted(str(Done(effect)) for effect in effects)
 
 
 def test_the_same_part_is_written_one_after_the_other() -> None:
     cluster = FakeCluster()
-    first, second, other = condition("p", message="a"), condition("p", message="b"), condition("p", "Other")
+    first, second = condition("p", MARK, "a"), condition("p", MARK, "b")
+    other = condition("p", "Other")
     ends_of([first, second, other], cluster)
     assert [tried for _, tried in cluster.tried] == [first, WriteStatus(pod("p"), (second, other))]
 
@@ -205,3 +208,62 @@ def test_what_was_written_together_fails_together() -> None:
     effects: list[Effect] = [Nominate(pod("p"), ""), condition("p")]
     ends = [end for _, end in ends_of(effects, FakeCluster(in_turn(FORBIDDEN)))]
     assert ends == [Failed(effect, "forbidden") for effect in effects]
+
+
+# --- reports wait for what starts pods or makes room ---------------------------------------------
+
+
+def test_a_report_that_is_replaced_before_it_is_sent_ends_as_the_later_one() -> None:
+    cluster = FakeCluster(in_turn(FORBIDDEN))
+    first, second = condition("p", message="a"), condition("p", message="b")
+    ends = [end for _, end in ends_of([first, second], cluster)]
+    assert [tried for _, tried in cluster.tried] == [second]
+    assert ends == [Failed(first, "forbidden"), Failed(second, "forbidden")]
+
+
+def test_what_is_reported_of_a_pod_is_not_written_when_it_is_bound() -> None:
+    cluster = FakeCluster()
+    ends = [end for _, end in ends_of([condition("p"), bind("p")], cluster)]
+    assert [tried for _, tried in cluster.tried] == [bind("p")]
+    assert ends == [Done(condition("p")), Done(bind("p"))]
+
+
+def test_a_bind_waits_for_no_event_and_for_no_report() -> None:
+    cluster = FakeCluster(seconds=1.0)
+    reports: list[Effect] = [announce(f"p{i}") for i in range(40)]
+    reports += [condition(f"p{i}") for i in range(40)]
+    ends = ends_of([*reports, bind("p39"), bind("q")], cluster, PerformerLimits(at_once=4, reports_at_once=2))
+    times = {end.effect: time for time, end in ends}
+    assert (times[bind("p39")], times[bind("q")]) == (1.0, 1.0)
+    assert cluster.most_at_once == 4, "two reports beside the binds"
+
+
+def test_calls_are_carried_out_by_the_priority_of_their_demands() -> None:
+    cluster = FakeCluster(seconds=1.0)
+
+    async def main() -> None:
+        performer = Performer(cluster, lambda _: None, PerformerLimits(at_once=1))
+        names = ["a", "b", "c", "d"]
+        performer.submit(map(bind, names), lambda e: Urgency(Lane.BIND, names.index(e.target.name)))
+        await performer.finish(100.0)
+
+    run(main())
+    assert [order.target.name for _, order in cluster.tried] == ["d", "c", "b", "a"]
+
+
+def test_a_new_reason_goes_first_then_namespaces_in_turn_and_members_of_a_group_together() -> None:
+    queue, said = ReportQueue(), []
+    for name, group, rewords in (
+        ("a/old", "", True),
+        ("a/one", "", False),
+        ("a/g-0", "g", False),
+        ("a/two", "", False),
+        ("a/g-1", "g", False),
+        ("b/one", "", False),
+        ("b/two", "", False),
+    ):
+        target = Target("Pod", name[0], name[2:], name)
+        queue.put((target, False), Urgency(Lane.REPORT, group=group, rewords=rewords))
+    while len(queue):
+        said.append(f"{queue.pop()[0].uid}")
+    assert said == ["a/one", "b/one", "a/g-0", "b/two", "a/g-1", "a/two", "a/old"]

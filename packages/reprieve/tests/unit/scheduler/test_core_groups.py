@@ -9,6 +9,7 @@ from tests.unit.scheduler.making import a_node, a_pod, bound, later, leaving, re
 from tests.unit.scheduler.serving import STEPS, Served, served
 from tests.unit.scheduler.stage import notes
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen
 from reprieve.model.json import Json
@@ -18,7 +19,7 @@ from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.demand_key import by_itself
 from reprieve.scheduler.demands.gang_strategy import ALL_MEMBERS
 from reprieve.scheduler.demands.group_rules import CONSISTENT, GroupRules, no_policy
-from reprieve.scheduler.plans.handover import MARK, Stage
+from reprieve.scheduler.plans.handover import Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 
 SCHEDULED = "PodGroupInitiallyScheduled"

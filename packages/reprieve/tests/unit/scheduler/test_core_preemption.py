@@ -9,11 +9,12 @@ from tests.unit.scheduler.making import a_node, a_pod, later, leaving
 from tests.unit.scheduler.serving import OPEN, SETTLING, STEPS, Served, nominated_to, served, until
 from tests.unit.scheduler.stage import notes
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
 from reprieve.model.objects import Node, NodeSpec
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.scheduler.plans.handover import MARK, Stage
+from reprieve.scheduler.plans.handover import Stage
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)

@@ -7,10 +7,11 @@ from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, finishe
 from tests.unit.scheduler.serving import OPEN, STEPS, served, until
 from tests.unit.scheduler.stage import notes
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Failed
 from reprieve.model.objects import KubernetesObject
-from reprieve.scheduler.plans.handover import MARK, Stage
+from reprieve.scheduler.plans.handover import Stage
 
 NODE, NEW = a_node("n1"), a_pod("new", cpu="2", priority=9)
 FULL = [a_pod("low", cpu="3", on="n1"), a_pod("dear", cpu="3", priority=20, on="n2")]

@@ -8,11 +8,12 @@ from tests.unit.scheduler.serving import TIME, Served, served, until
 from tests.unit.scheduler.test_trees import a_tree
 from tests.unit.scheduler.test_whole_units import NEW, NODES, a_plan, member, names
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition
 from reprieve.model.events import Done, Failed, Seen
 from reprieve.model.objects import PodGroup
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.plans.handover import MARK, Stage, is_open, shown_mark
+from reprieve.scheduler.plans.handover import Stage, is_open, shown_mark
 
 OTHER = a_pod("other", cpu="2", priority=9, nodeSelector={"host": "n2"})
 

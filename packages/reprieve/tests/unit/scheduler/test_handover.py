@@ -9,10 +9,10 @@ import pytest
 from tests.unit.scheduler.making import a_pod, leaving
 from tests.unit.scheduler.serving import conditioned
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Condition
 from reprieve.scheduler.plans.handover import (
-    MARK,
     MARK_REASON,
     GroupsOfPods,
     Handover,

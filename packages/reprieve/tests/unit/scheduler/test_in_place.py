@@ -8,6 +8,7 @@ from tests.unit.scheduler.making import a_key, a_node, a_pod, granted, later, le
 from tests.unit.scheduler.serving import Served, conditioned
 from tests.unit.scheduler.stage import Stage, remains
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Seen, Synced, Unread
 from reprieve.model.moment import Due
@@ -16,7 +17,7 @@ from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKind
-from reprieve.scheduler.plans.handover import MARK, MARK_REASON
+from reprieve.scheduler.plans.handover import MARK_REASON
 from reprieve.scheduler.reporting.decision import Grown
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 

@@ -90,8 +90,16 @@ def test_people_are_told_why_a_pod_waits() -> None:
     assert isinstance(condition, SetCondition)
     assert isinstance(announcement, Announce)
     assert (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "Unschedulable")
-    assert condition.message == announcement.note == stage.decisions[0].text
-    assert "0/2 nodes" in announcement.note
+    assert (
+        condition.message
+        == announcement.note
+        == (
+            "0/2 nodes are available: 1 node is too small: the pod needs more cpu than its capacity, "
+            "1 node is marked unschedulable; preemption cannot help: "
+            "preemption is off for pods of this scheduler"
+        )
+    )
+    assert "nearest miss: n1 is short of cpu by 1" in stage.decisions[0].text
 
 
 def test_nothing_is_said_twice() -> None:
@@ -105,8 +113,16 @@ def test_nothing_is_said_twice() -> None:
 def test_something_new_is_said() -> None:
     stage = stage_with(a_node("n1", cpu="1"), a_pod("p", cpu="2"))
     stage.succeed()
-    stage.see(a_node("n2", cpu="1")).after(1.0)
+    stage.see(a_node("n2", unschedulable=True)).after(1.0)
     assert len(stage.take()) == 2
+
+
+def test_that_as_much_is_short_on_more_nodes_is_no_news() -> None:
+    stage = stage_with(a_node("n1", cpu="1"), a_pod("p", cpu="2"))
+    stage.succeed()
+    stage.see(a_node("n2", cpu="500m")).after(1.0)
+    assert "0/2 nodes" in stage.decisions[-1].text
+    assert stage.take() == []
 
 
 def test_what_could_not_be_written_is_written_next_time() -> None:

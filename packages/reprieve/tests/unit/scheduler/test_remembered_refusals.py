@@ -104,7 +104,8 @@ def test_a_newcomer_is_told_what_is_exact(watch: Watch) -> None:
     (condition,) = (e for e in watched.cluster.stage.take() if isinstance(e, SetCondition))
     assert len(watched.searched) == 1, "what the others were told is not exact any more"
     assert condition.target.name == "job-4"
-    assert "short of cpu by 1600m" in condition.message.replace("1.6", "1600m")
+    decision = watched.cluster.stage.decisions[-1]
+    assert "short of cpu by 1600m" in decision.text.replace("1.6", "1600m")
 
 
 def test_a_report_that_did_not_arrive_is_repeated(watch: Watch) -> None:

@@ -9,11 +9,12 @@ from tests.unit.scheduler.serving import STEPS, TIME, Served, nominated_to, serv
 from tests.unit.scheduler.stage import Stage as Acts
 from tests.unit.scheduler.stage import notes
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Effect, Nominate, SetCondition, Target
 from reprieve.model.events import Synced
 from reprieve.model.objects import KubernetesObject
 from reprieve.scheduler.core import Scheduler
-from reprieve.scheduler.plans.handover import MARK, is_marked
+from reprieve.scheduler.plans.handover import is_marked
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
 

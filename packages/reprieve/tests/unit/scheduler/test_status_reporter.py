@@ -8,7 +8,7 @@ from tests.unit.scheduler.stage import Stage
 from reprieve.model.effects import Announce, Bind, Effect, Evict, SetCondition, Target
 from reprieve.model.events import Done, Failed
 from reprieve.scheduler.outbox import Outbox
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 
 DIVERGES, SCHEDULED = "PodsNotMatchingPriority", "PodGroupInitiallyScheduled"
 
@@ -106,11 +106,11 @@ def test_that_a_plan_came_to_nothing_is_told_in_an_event_of_its_own() -> None:
 def test_what_was_only_written_down_is_told_when_no_other_tells_it() -> None:
     outbox, pod = Outbox(), Target("Pod", "default", "new", "uid-new")
     telling = StatusReporter(outbox)
-    telling.report_waiting_pod(pod, "Unschedulable", "no room", aloud=False)
+    telling.report_waiting_pod(pod, "Unschedulable", Notice("no room"), aloud=False)
     assert [type(effect) for effect in outbox.take()] == [SetCondition]
-    telling.report_waiting_pod(pod, "Unschedulable", "no room")
+    telling.report_waiting_pod(pod, "Unschedulable", Notice("no room"))
     assert [type(effect) for effect in outbox.take()] == [Announce]
-    telling.report_waiting_pod(pod, "Unschedulable", "no room")
+    telling.report_waiting_pod(pod, "Unschedulable", Notice("no room"))
     assert outbox.take() == []
 
 

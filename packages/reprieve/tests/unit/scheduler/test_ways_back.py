@@ -9,9 +9,10 @@ from tests.unit.scheduler.serving import OPEN, TIME, Served, nominated_to, serve
 from tests.unit.scheduler.stage import Stage as Acts
 from tests.unit.scheduler.stage import notes, stage_with
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Failed, Gone, Unknown
-from reprieve.scheduler.plans.handover import MARK, Stage
+from reprieve.scheduler.plans.handover import Stage
 from reprieve.scheduler.settings import Settings
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)

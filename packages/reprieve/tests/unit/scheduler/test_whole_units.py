@@ -9,13 +9,14 @@ from tests.unit.scheduler.making import a_claim, a_class, a_node, a_pod, later, 
 from tests.unit.scheduler.serving import Served, served, until
 from tests.unit.scheduler.test_trees import a_tree
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
 from reprieve.model.events import Done, Gone
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.scheduler.plans.handover import MARK, Stage
+from reprieve.scheduler.plans.handover import Stage
 from reprieve.scheduler.plans.plan_records import EndReason, PlanEnded
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 

@@ -18,6 +18,7 @@ from reprieve.cluster.kube.http_pool import HttpPool, NoResponseError, NotSentEr
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse, NoAnswerError, RefusedError
 from reprieve.cluster.port import Answer, Lost, Refused
+from reprieve.model.urgency import FIRST, CallQueue, Urgency
 
 _USER_AGENT = f"reprieve/{version('reprieve')}"
 _BUSY, _UNAVAILABLE, _UNAUTHORIZED = 429, 503, 401
@@ -78,33 +79,33 @@ class Connection:
         self._access = access
         self._limits = limits
         self._may_write_for = may_write_for
-        self._bucket = TokenBucket(limits.rate, limits.burst)
+        self._turns = Turns(TokenBucket(limits.rate, limits.burst))
         self._pool = pool
 
-    async def perform(self, call: ApiCall) -> Answer:
+    async def perform(self, call: ApiCall, urgency: Urgency = FIRST) -> Answer:
         """Runs an API call; a lost response becomes an answer."""
         try:
-            return await self.run(call)
+            return await self.run(call, urgency)
         except NoAnswerError as error:
             return Refused(str(error), again=True) if error.harmless else Lost(str(error))
 
-    async def run(self, call: Generator[KubeRequest, KubeResponse, T]) -> T:
+    async def run(self, call: Generator[KubeRequest, KubeResponse, T], urgency: Urgency = FIRST) -> T:
         """Sends the requests that a generator yields; NoAnswerError if there is no response."""
         try:
             request = next(call)
             while True:
-                request = call.send(await self.send(request))
+                request = call.send(await self.send(request, urgency))
         except StopIteration as end:
             result: T = end.value
             return result
 
-    async def send(self, request: KubeRequest) -> KubeResponse:
+    async def send(self, request: KubeRequest, urgency: Urgency = FIRST) -> KubeResponse:
         """NoAnswerError if there is no response."""
         grant = await self._granted()
-        response = await self._send(request, grant)
+        response = await self._send(request, grant, urgency)
         # Once per request: a token may have been rotated since it was read. A second 401 goes to the caller.
         if response.status == _UNAUTHORIZED and self._access.renew(grant):
-            return await self._send(request, await self._granted())
+            return await self._send(request, await self._granted(), urgency)
         return response
 
     async def _granted(self) -> Grant:
@@ -113,8 +114,8 @@ class Connection:
         except AccessError as error:
             raise NoAnswerError(str(error)) from error
 
-    async def _send(self, request: KubeRequest, grant: Grant) -> KubeResponse:
-        await self._wait_for_turn(request)
+    async def _send(self, request: KubeRequest, grant: Grant, urgency: Urgency) -> KubeResponse:
+        await self._wait_for_turn(request, urgency)
         if request.writes and self._pool is not None:
             return await self._written(self._pool, request, grant)
         async with self._opened(request, grant, self._time_for(request)) as response:
@@ -172,7 +173,7 @@ class Connection:
             total=None, sock_connect=limits.connect_seconds, sock_read=limits.silence_seconds
         )
         grant = await self._granted()
-        await self._wait_for_turn(request)
+        await self._wait_for_turn(request, FIRST)
         async with self._opened(request, grant, timeout) as response:
             if response.status != 200:
                 if response.status == _UNAUTHORIZED:
@@ -228,14 +229,11 @@ class Connection:
         may = self._may_write_for if request.writes else for_ever
         return _Body(request.body, may) if request.body or request.writes else None
 
-    async def _wait_for_turn(self, request: KubeRequest) -> None:
+    async def _wait_for_turn(self, request: KubeRequest, urgency: Urgency) -> None:
         """Waits for the rate limiter. A write waits briefly, so that its caller learns in time that nothing
         was sent and may decide anew; a read waits as long as it takes."""
         longest = self._limits.turn_seconds if request.writes else inf
-        pause = self._bucket.take(asyncio.get_running_loop().time(), longest)
-        if pause > 0:
-            await asyncio.sleep(min(pause, longest))
-        if pause > longest:
+        if not await self._turns.wait(urgency, longest):
             why = f"the rate limit is reached, or {self._access.server} sent Retry-After"
             raise NoAnswerError(f"not sent within {longest:g} s: {why}")
 
@@ -247,7 +245,7 @@ class Connection:
         """Retry-After holds back every request on this connection, and not only the one that was rejected."""
         if status in (_BUSY, _UNAVAILABLE) and retry_after.isascii() and retry_after.isdigit():
             seconds = min(float(retry_after), _LONGEST_REST)
-            self._bucket.rest(asyncio.get_running_loop().time() + seconds)
+            self._turns.rest(asyncio.get_running_loop().time() + seconds)
         return KubeResponse(status, body)
 
 
@@ -382,6 +380,7 @@ def _reporting_to(observer: RequestObserver) -> aiohttp.TraceConfig:
 _CLOSE_SECONDS = 0.005  # messages that come within this time follow one another closely
 _PAUSE_GROWTH = 0.001
 _LONGEST_PAUSE = 0.02
+_ROUNDING = 1e-6  # tokens
 _SMALL_READ = 32 * 1024  # bytes
 
 
@@ -394,25 +393,61 @@ class TokenBucket:
         self._tokens = self._burst
         self._filled_at = 0.0
 
-    def take(self, now: float, longest: float = inf) -> float:
-        """Takes a token; returns in how many seconds it is available.
-
-        If that is more than ``longest`` seconds, no token is taken: the caller gives up.
-        """
-        start = max(now, self._filled_at)
-        if self._rate <= 0:
-            return start - now
-        grown = (start - self._filled_at) * self._rate
-        tokens = min(self._burst, self._tokens + grown) - 1
-        pause = start - now + max(0.0, -tokens / self._rate)
-        if pause <= longest:
-            self._tokens, self._filled_at = tokens, start
-        return pause
+    def take(self, now: float) -> float:
+        """Takes a token if there is one, and returns 0; or in how many seconds there is."""
+        rest = max(0.0, self._filled_at - now)
+        if self._rate <= 0 or rest:
+            return rest
+        tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate)
+        # A moment that was computed from the rate may be a rounding error early.
+        if tokens < 1 - _ROUNDING:
+            return (1 - tokens) / self._rate
+        self._tokens, self._filled_at = max(0.0, tokens - 1), now
+        return 0.0
 
     def rest(self, until: float) -> None:
         """No token before then, and no burst after it: the server has just said that it is overloaded."""
         self._tokens = min(self._tokens, 1.0)
         self._filled_at = max(self._filled_at, until)
+
+
+class Turns:
+    """Hands out the tokens of a bucket: the most urgent call of those that wait gets the next one."""
+
+    def __init__(self, bucket: TokenBucket) -> None:
+        self._bucket = bucket
+        self._waiting = CallQueue[asyncio.Future[None]]()
+        self._next: asyncio.TimerHandle | None = None
+
+    async def wait(self, urgency: Urgency, longest: float) -> bool:
+        """False if the turn did not come within so many seconds: then no token is taken."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.put(turn, urgency)
+        if self._next is None:
+            self._hand_out()
+        try:
+            async with asyncio.timeout(None if longest == inf else longest):
+                await turn
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.discard(turn)
+        return True
+
+    def rest(self, until: float) -> None:
+        self._bucket.rest(until)
+
+    def _hand_out(self) -> None:
+        """Whoever waits now, and again when the next token is there."""
+        loop, self._next = asyncio.get_running_loop(), None
+        while len(self._waiting):
+            pause = self._bucket.take(loop.time())
+            if pause:
+                self._next = loop.call_later(pause, self._hand_out)
+                return
+            turn = self._waiting.pop()
+            if not turn.done():
+                turn.set_result(None)
 
 
 class ReadPause:

@@ -43,6 +43,7 @@ from reprieve.model.events import Gone, Seen, Synced, Unread
 from reprieve.model.json import Json
 from reprieve.model.moment import Moment
 from reprieve.model.objects import Condition
+from reprieve.model.urgency import FIRST, Lane, Urgency
 from reprieve.supervision.supervisor import Supervisor
 
 _BATCHES_AHEAD = 16  # queued for the listener; beyond that the reflectors, and so the server, have to wait
@@ -138,20 +139,15 @@ _SERIES_EVERY = 60.0  # seconds between checks for overdue series
 
 
 class KubeCluster:
-    """``event_connection``: for Kubernetes events, with a rate limit of its own: they outnumber other writes,
-    and must not delay them."""
-
     def __init__(
         self,
         connection: Connection,
-        event_connection: Connection,
         clock: Callable[[], float],
         supervisor: Supervisor,
         instance: str = REPORTER,
     ) -> None:
         self._supervisor = supervisor
         self._connection = connection
-        self._event_connection = event_connection
         self._clock = clock
         self._discovery = Discovery(connection)
         self._recorder = EventSeriesRecorder(REPORTER, instance)
@@ -193,12 +189,11 @@ class KubeCluster:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    async def perform(self, effect: Effect | WriteStatus) -> Answer:
+    async def perform(self, effect: Effect | WriteStatus, urgency: Urgency = FIRST) -> Answer:
         mapping = await self._mapping(effect.target.kind)
         if not isinstance(mapping, RestMapping):
             return mapping
-        connection = self._event_connection if isinstance(effect, Announce) else self._connection
-        return await connection.perform(self._api_call(effect, mapping))
+        return await self._connection.perform(self._api_call(effect, mapping), urgency)
 
     async def _mapping(self, kind: str) -> RestMapping | Answer:
         try:
@@ -228,7 +223,7 @@ class KubeCluster:
         while True:
             await asyncio.sleep(_SERIES_EVERY)
             for overdue in self._recorder.overdue(asyncio.get_running_loop().time()):
-                answer = await self._event_connection.perform(overdue)
+                answer = await self._connection.perform(overdue, Urgency(Lane.REPORT))
                 _log.debug("wrote a series of events: %s", answer)
 
 
@@ -252,12 +247,9 @@ async def kube_cluster(
 ) -> AsyncIterator[KubeCluster]:
     """The cluster, while the context is open. ``may_write_for``: as for ``connected``."""
     supervisor = supervisor or Supervisor()
-    async with (
-        connected(access, limits, may_write_for) as connection,
-        connected(access, limits, may_write_for) as event_connection,
-    ):
+    async with connected(access, limits, may_write_for) as connection:
         instance = f"{REPORTER}-{platform.node()}"[:_LONGEST_INSTANCE]
-        cluster = KubeCluster(connection, event_connection, clock, supervisor, instance)
+        cluster = KubeCluster(connection, clock, supervisor, instance)
         series = supervisor.start("event series", cluster.keep_series)
         try:
             yield cluster

@@ -59,8 +59,8 @@ from reprieve.scheduler.reporting.decision import (
     improving_text,
     unproved_by,
 )
-from reprieve.scheduler.reporting.explanation import eviction_refusal, miss_of, preemption_of
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.explanation import eviction_refusal, miss_of, preemption_of, refusal_notice
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 from reprieve.scheduler.set_aside import SchedulerFailure, contained_text
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
@@ -108,9 +108,9 @@ def on_failure(state: State, requester: Requester, error: Exception, now: Moment
     state.failures.append(SchedulerFailure(requester.target, error, retry_at))
     for pod in targets:
         if isinstance(requester, WaitingResize):
-            state.reporter.report_waiting_resize(pod, text)
+            state.reporter.report_waiting_resize(pod, Notice(text))
         else:
-            state.reporter.report_waiting_pod(pod, "SchedulerError", text)
+            state.reporter.report_waiting_pod(pod, "SchedulerError", Notice(text))
     decision = _decision(state.world, requester, Outcome.ERROR, now)
     return Decided(structs.replace(decision, eviction=Eviction(EvictionReason("SchedulerError", text))))
 
@@ -130,7 +130,7 @@ def _refuse_victim(state: State, requester: Requester, now: Moment) -> Decided:
     decision = _decision(state.world, requester, Outcome.UNSCHEDULABLE, now)
     decision = structs.replace(decision, eviction=Eviction(because))
     call_off(state, requester.key, EndReason.PREEMPTOR_IS_VICTIM, now)
-    report_demand(state.reporter, requester, decision.text)
+    report_demand(state.reporter, requester, Notice(decision.text))
     return Decided(decision)
 
 
@@ -158,19 +158,19 @@ def _is_new(state: State, requester: Requester, now: Moment) -> bool:
 
 def _was_told(reporter: StatusReporter, requester: Requester, refused: RememberedRefusal) -> bool:
     """Whether all of its pods, and its groups, say what they would be told."""
-    text = refused.text_for(requester)
-    if not all(reporter.has_reported(pod_target(pod.pod), text) for pod in requester.pods):
+    said = refused.said
+    if not all(reporter.has_reported(pod_target(pod.pod), said) for pod in requester.pods):
         return False
     groups = requester.tree.leaves() if isinstance(requester, WaitingGroup) else ()
     return all(
-        reporter.is_scheduled(group) or reporter.has_reported(group_target(group), text) for group in groups
+        reporter.is_scheduled(group) or reporter.has_reported(group_target(group), said) for group in groups
     )
 
 
 def _refuse_again(state: State, requester: Requester, refused: RememberedRefusal, now: Moment) -> Decided:
     decision = refused.decision_for(requester, _id(state.world, requester, now), now.wall)
     _keep_waiting(state.queue, state.preemption_backoff, requester, refused, now)
-    report_demand(state.reporter, requester, decision.text)
+    report_demand(state.reporter, requester, refusal_notice(decision))
     return Decided(decision)
 
 
@@ -296,7 +296,7 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
     due = _expect_moment(state.queue, state.preemption_backoff, requester, refused, now)
     if context.restrained is None and decision.unproved is None:
         state.refusals.remember(refused, state.stamp(), due, now)
-    report_demand(state.reporter, requester, decision.text)
+    report_demand(state.reporter, requester, refusal_notice(decision))
     return Decided(decision)
 
 

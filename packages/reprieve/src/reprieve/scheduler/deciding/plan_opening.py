@@ -39,7 +39,7 @@ from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.plans.toleration_rules import TolerationRules
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve.scheduler.reporting.explanation import victim_nodes
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target, target_at
 
@@ -168,10 +168,10 @@ def _report_plan(
                 if (node := nodes.get(pod_target(pod.pod))) is None:
                     others.append(pod)
                     continue
-                text = decision.text_on(node)
-                report_waiting(reporter, requester.key, [pod], text, silent)
+                notice = Notice(decision.text_on(node))
+                report_waiting(reporter, requester.key, [pod], notice, silent)
             if isinstance(requester, WaitingGroup):
-                report_waiting_groups(reporter, requester, decision.text)
+                report_waiting_groups(reporter, requester, Notice(decision.text))
             _report_waiting_others(reporter, requester.key, others, handover)
 
 
@@ -181,7 +181,7 @@ def _report_waiting_others(
     """Pods of a group for which no room is made yet wait for none."""
     pods = counted(len(handover.places), "other pod")
     text = f"waits while room is made for {pods} of {handover.preemptor} (decision {handover.id})"
-    report_waiting(reporter, key, others, text)
+    report_waiting(reporter, key, others, Notice(text))
 
 
 def _groups_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, Target]]:

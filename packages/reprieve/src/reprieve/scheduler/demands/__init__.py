@@ -42,7 +42,7 @@ from reprieve.scheduler.demands.resize import (
     waiting_resize_demand,
 )
 from reprieve.scheduler.mirror.world import World
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 
 __all__ = [
     "NotYet",
@@ -105,35 +105,35 @@ def report_waiting(
     reporter: StatusReporter,
     key: DemandKey,
     pods: Iterable[CompiledPod],
-    text: str,
+    notice: Notice,
     silent: Target | None = None,
 ) -> None:
     """Why pods of a demand have not got what they need. ``silent``: a pod that gets no event."""
     match key.kind:
         case DemandKind.POD | DemandKind.GROUP | DemandKind.TREE:
-            report_unscheduled(reporter, pods, text, silent)
+            report_unscheduled(reporter, pods, notice, silent)
         case DemandKind.RESIZE:
-            report_deferred(reporter, pods, text)
+            report_deferred(reporter, pods, notice)
 
 
-def report_demand(reporter: StatusReporter, requester: Requester, text: str) -> None:
+def report_demand(reporter: StatusReporter, requester: Requester, notice: Notice) -> None:
     """Why a demand has not got what it needs, on each of its pods and on its group."""
-    report_waiting(reporter, requester.key, requester.pods, text)
+    report_waiting(reporter, requester.key, requester.pods, notice)
     if isinstance(requester, WaitingGroup):
-        report_waiting_groups(reporter, requester, text)
+        report_waiting_groups(reporter, requester, notice)
         if (left_out := requester.left_out) is not None:
-            report_waiting(reporter, requester.key, left_out.pods, left_out.text)
+            report_waiting(reporter, requester.key, left_out.pods, Notice(left_out.text))
 
 
-def report_waiting_groups(reporter: StatusReporter, requester: WaitingGroup, text: str) -> None:
+def report_waiting_groups(reporter: StatusReporter, requester: WaitingGroup, notice: Notice) -> None:
     for group in requester.tree.leaves():
-        reporter.report_waiting_group(group, text)
+        reporter.report_waiting_group(group, notice)
 
 
 def report_improving(reporter: StatusReporter, requester: WaitingGroup, text: str) -> None:
     """Whatever becomes of the plan is reported in its place, also by a scheduler that takes over."""
     for group in requester.tree.leaves():
-        reporter.report_waiting_group(group, text, "ImprovingPlan")
+        reporter.report_waiting_group(group, Notice(text), "ImprovingPlan")
 
 
 # --- a demand that is being decided --------------------------------------------------------------

@@ -16,7 +16,7 @@ from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands.queueing_hints import helpful
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.reporting.decision import Finding, Growth
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 from reprieve.scheduler.targets import pod_target
 
 
@@ -102,9 +102,9 @@ def reserved_rows(
 
 
 def report_unscheduled(
-    reporter: StatusReporter, pods: Iterable[CompiledPod], text: str, silent: Target | None = None
+    reporter: StatusReporter, pods: Iterable[CompiledPod], notice: Notice, silent: Target | None = None
 ) -> None:
     """``silent``: a pod that gets the condition and no event, since another event says the same."""
     for pod in pods:
         target = pod_target(pod.pod)
-        reporter.report_waiting_pod(target, "Unschedulable", text, aloud=target != silent)
+        reporter.report_waiting_pod(target, "Unschedulable", notice, aloud=target != silent)

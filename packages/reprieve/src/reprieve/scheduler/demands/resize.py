@@ -23,7 +23,7 @@ from reprieve.scheduler.demands.pod import NotYet
 from reprieve.scheduler.demands.queueing_hints import ROOM_IN_PLACE
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.reporting.decision import MOST_BESIDE, Finding, Grown, Growth
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 from reprieve.scheduler.targets import pod_target
 
 
@@ -106,6 +106,6 @@ def waiting_resize_demand(
     return replace(demand, priority=requester.priority, may_preempt=requester.may_preempt), around
 
 
-def report_deferred(reporter: StatusReporter, pods: Iterable[CompiledPod], text: str) -> None:
+def report_deferred(reporter: StatusReporter, pods: Iterable[CompiledPod], notice: Notice) -> None:
     for pod in pods:
-        reporter.report_waiting_resize(pod_target(pod.pod), text)
+        reporter.report_waiting_resize(pod_target(pod.pod), notice)

@@ -24,6 +24,7 @@ from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.mirror.pod_rows import pod_key
 from reprieve.scheduler.outbox import Outbox
 from reprieve.scheduler.plans.handover import unmark
+from reprieve.scheduler.reporting.status_reporter import Notice
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -98,7 +99,7 @@ def give_up(state: State, pod: Target, text: str, now: Moment, *, has_room: bool
     state.queue.retry(key, now.elapsed)
     # The pod may show the node that it was nominated to before: its bind would have cleared that.
     state.ledger.nominations.linger(pod)
-    state.reporter.report_waiting_pod(pod, "SchedulerError", text)
+    state.reporter.report_waiting_pod(pod, "SchedulerError", Notice(text))
     _spare_from_eviction(state, pod, now)
 
 

@@ -35,7 +35,7 @@ from reprieve.scheduler.plans.plan_records import EndReason, GrowthEnd
 from reprieve.scheduler.plans.toleration_rules import first_end
 from reprieve.scheduler.queue.queue import Queue, Standing
 from reprieve.scheduler.reporting.decision import Growth
-from reprieve.scheduler.reporting.status_reporter import StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -155,7 +155,7 @@ def _on_waiting(
     state.demands.faults.pop(target, None)
     if faults:
         state.demands.faults[target] = "; ".join(faults)
-        state.reporter.report_waiting_pod(target, "Unschedulable", state.demands.faults[target])
+        state.reporter.report_waiting_pod(target, "Unschedulable", Notice(state.demands.faults[target]))
     if before is None and pod.status.nominated_node_name:
         state.ledger.nominations.nominate(target, pod.status.nominated_node_name, NominationReason.SHOWN)
     if changed or state.queue.standing(key) in (None, Standing.GATED, Standing.DECIDING):
@@ -199,12 +199,12 @@ def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) ->
                 state.late_gangs.begin(key, now.elapsed)
             if text and state.synced and (not arriving or state.late_gangs.is_late(key)):
                 ours = [pod for pod in pods if state.demands.is_ours(pod.pod)]
-                report_waiting(state.reporter, key, ours, text)
+                report_waiting(state.reporter, key, ours, Notice(text))
                 for group in state.demands.pod_groups_of(key):
                     if flaw:
                         state.reporter.report_flawed_group(group, flaw, text)
                     else:
-                        state.reporter.report_waiting_group(group, text)
+                        state.reporter.report_waiting_group(group, Notice(text))
         case requester:
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
@@ -220,9 +220,11 @@ def _report_improving_ended(state: State, key: DemandKey, found: NotYet | None, 
         return
     for group in state.demands.pod_groups_of(key):
         if found is None:
-            state.reporter.report_waiting_group(group, "no pod of the group waits for a node", "NoPodWaits")
+            state.reporter.report_waiting_group(
+                group, Notice("no pod of the group waits for a node"), "NoPodWaits"
+            )
         else:
-            state.reporter.report_waiting_group(group, found.text)
+            state.reporter.report_waiting_group(group, Notice(found.text))
 
 
 def update_held_units(state: State, now: Moment) -> None:

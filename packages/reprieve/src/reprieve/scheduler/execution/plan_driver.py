@@ -47,6 +47,7 @@ from reprieve.scheduler.plans.recent_evictions import RecentEvictions
 from reprieve.scheduler.plans.whole_units import WholeUnits
 from reprieve.scheduler.queue.queue import Queue
 from reprieve.scheduler.reporting.explanation import failure_text
+from reprieve.scheduler.reporting.status_reporter import Notice
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, pod_target
 
@@ -129,7 +130,8 @@ def _call_off_failed(state: State, key: DemandKey, failure: _Failure, now: Momen
     found = state.demands.requester(key)
     plan_anew(state, key, failure.reason, now)
     if isinstance(found, Requester):
-        report_demand(state.reporter, found, failure_text(failure.target, failure.error, key.namespace))
+        text = failure_text(failure.target, failure.error, key.namespace)
+        report_demand(state.reporter, found, Notice(text))
 
 
 def count_as_staying(units: WholeUnits, pod: Target) -> None:

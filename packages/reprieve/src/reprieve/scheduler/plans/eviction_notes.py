@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Target
 from reprieve.model.groups import Groups, group_key
 from reprieve.model.objects import Condition, Pod
 from reprieve.model.owners import Owners
 from reprieve.model.workloads import PastEviction, root_name, shown_workload, workload_of
-from reprieve.scheduler.plans.handover import MARK, decision_in, shown_mark
+from reprieve.scheduler.plans.handover import decision_in, shown_mark
 
 PREEMPTED = "Preempted"
 EVENTS_KEPT = 3600.0  # seconds; the default of an API server

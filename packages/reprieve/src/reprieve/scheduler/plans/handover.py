@@ -15,6 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target
 from reprieve.model.objects import Condition, Pod, PodGroup
 from reprieve.scheduler.reporting.decision import Preemption
@@ -28,7 +29,6 @@ from reprieve.scheduler.reporting.preemption_notes import (
     preempting,
 )
 
-MARK = "DisruptionTarget"
 MARK_REASON = "PreemptionByScheduler"
 
 _OPEN = "; its pods start when all preempted pods are gone"  # ends the text of a mark on a group

@@ -20,7 +20,7 @@ from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demands import Requester, WaitingGroup, WaitingPod, WaitingResize
 from reprieve.scheduler.queue.queue import Happened
 from reprieve.scheduler.reporting.decision import Decision
-from reprieve.scheduler.reporting.explanation import naming_another_pod
+from reprieve.scheduler.reporting.explanation import naming_another_pod, refusal_notice
 from reprieve.scheduler.targets import pod_target
 
 _MOST = 1024  # classes that are remembered; beyond that the longest ago are forgotten
@@ -42,15 +42,11 @@ class RememberedRefusal:
     helps: frozenset[Change]  # the changes that it waits for
     ended_by: frozenset[Change]  # those that may end what protects pods that could make room
     lasts: bool = True  # or it holds only for as long as no time passes
-    text: str = ""
+    said: str = ""  # the lasting part of what its pods are told
 
     @property
     def minds(self) -> frozenset[Change]:
         return self.helps | self.ended_by
-
-    def text_for(self, requester: Requester) -> str:
-        """What an equivalent demand is told; of a gang, the text names one of its pods."""
-        return self.text if len(requester.pods) == 1 else self.decision_for(requester, "", 0.0).text
 
     def decision_for(self, requester: Requester, decision_id: str, at: float) -> Decision:
         """The decision about other pods: each stands for the one that had its place among the pods."""
@@ -76,7 +72,10 @@ class RememberedRefusal:
         """Whether the demand would be told of pods that are not its own."""
         if requester.key == self.requester.key or len(requester.pods) == 1:
             return False
-        text, own = self.text_for(requester), {new.pod.metadata.name for _, new in self._pairs(requester)}
+        text, own = (
+            self.decision_for(requester, "", 0.0).text,
+            {new.pod.metadata.name for _, new in self._pairs(requester)},
+        )
         names = {old.pod.metadata.name for old, _ in self._pairs(requester)} - own
         return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in names)
 
@@ -102,7 +101,7 @@ class Refusals:
             return
         until = replace(until, elapsed=min(until.elapsed, now.elapsed + self._longest))
         self._known.pop(key, None)
-        refused = replace(refused, text=refused.decision.text)
+        refused = replace(refused, said=refusal_notice(refused.decision).said)
         self._known[key] = refused, stamp, now, until if refused.lasts else Due(elapsed=now.elapsed)
         if len(self._known) > _MOST:
             del self._known[next(iter(self._known))]

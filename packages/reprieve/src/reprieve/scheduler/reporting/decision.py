@@ -457,8 +457,11 @@ def by_node(nodes: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(nodes).items()))
 
 
-def unschedulable_text(decision: Decision) -> str:
-    """With the first words of kube-scheduler, for which people and programs look."""
+def unschedulable_text(decision: Decision, *, reported: bool = False) -> str:
+    """With the first words of kube-scheduler, for which people and programs look.
+
+    ``reported``: without what changes from one moment to the next, for a text that stays for a while.
+    """
     if not decision.considered:
         return "no nodes available to schedule pods"
     miss, eviction = decision.miss, decision.eviction
@@ -469,14 +472,21 @@ def unschedulable_text(decision: Decision) -> str:
         sentences = [f"no room for {decision.growth.text} on {decision.growth.node}{found and ': '}{found}"]
     if miss is not None and decision.pods > 1:
         sentences.insert(0, gang_text(miss))
-    if miss is not None and miss.resource:
+    if miss is not None and miss.resource and not reported:
         sentences.append(f"nearest miss: {miss.because.text}")
     if eviction is not None:
         yet = " yet" if decision.retry_at is not None else ""
-        sentences.append(f"preemption cannot help{yet}: {eviction.because.text}")
+        text = eviction.because.text
+        if reported and eviction.at_best is not None:
+            name, gone = eviction.at_best.pod.name, "after evicting all pods of lower priority"
+            text = f"even {gone}, pod {name} would not fit" if decision.pods > 1 else NO_HELP
+        sentences.append(f"preemption cannot help{yet}: {text}")
     if decision.unproved is not None:
         sentences.append(decision.unproved.text)
     return "; ".join(sentences)
+
+
+NO_HELP = "no node would do even if all pods of lower priority were evicted"
 
 
 def gang_text(miss: Miss) -> str:

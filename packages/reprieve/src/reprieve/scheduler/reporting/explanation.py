@@ -32,6 +32,8 @@ from reprieve.scheduler.reporting.decision import (
     MOST_SPARED,
     MOST_UNITS,
     MOST_VICTIMS,
+    NO_HELP,
+    Decision,
     Eviction,
     EvictionReason,
     Exceeded,
@@ -45,6 +47,7 @@ from reprieve.scheduler.reporting.decision import (
     findings_of,
     quality_of,
     short_text,
+    unschedulable_text,
 )
 from reprieve.scheduler.reporting.spared_explanation import (
     SparedMembers,
@@ -53,6 +56,7 @@ from reprieve.scheduler.reporting.spared_explanation import (
     protected_text,
     told_of,
 )
+from reprieve.scheduler.reporting.status_reporter import Notice
 from reprieve.scheduler.targets import target_at
 
 _NO_ROOM = (Code.INSUFFICIENT_RESOURCE, Code.EXCEEDS_CAPACITY, Code.TOO_MANY_PODS)
@@ -248,6 +252,24 @@ _FITS_BESIDE = EvictionReason("FitsBeside", "there is room beside it")
 # --- no plan -------------------------------------------------------------------------------------
 
 
+def refusal_notice(decision: Decision) -> Notice:
+    """What the pods of a demand that fits nowhere are told.
+
+    It is told again when another constraint refuses nodes, or when another reason keeps pods from being
+    evicted: then there is something else to be done. On how many nodes, and how near it is, changes all the
+    time, and is for ``reprieve why``.
+    """
+    eviction, lasting = decision.eviction, sorted({finding.reason.text for finding in decision.findings})
+    if eviction is not None:
+        yet = " yet" if decision.retry_at is not None else ""
+        protected = (f"{one.code} {', '.join(one.by)} {one.first}" for one in eviction.protected)
+        lasting += [f"{eviction.because.code}{yet}", *protected]
+    if decision.unproved is not None:
+        lasting.append(decision.unproved.code)
+    text = unschedulable_text(decision, reported=decision.growth is None)  # of a resize only an event tells
+    return Notice(text, "; ".join(lasting) if decision.considered else "")
+
+
 def failure_text(target: Target, error: str, namespace: str) -> str:
     """What is reported on a preemptor whose plan failed. It must not name objects of other namespaces."""
     if target.namespace == namespace:
@@ -308,7 +330,7 @@ _SENTENCES = {
     Why.IN_VAIN: "it could not use the room of pods evicted for it before; it may preempt again later",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
     Why.NOBODY_ELIGIBLE: "no pod may be preempted",
-    Why.NO_HELP: "no node would do even if all pods of lower priority were evicted",
+    Why.NO_HELP: NO_HELP,
     Why.PROTECTED: "the pods that could make room are protected",
     Why.BUDGETS: "PodDisruptionBudgets would be exceeded",
     Why.TOO_SLOW: "the pods that could make room may take longer to terminate than the demand can wait",

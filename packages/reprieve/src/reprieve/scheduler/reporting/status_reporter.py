@@ -3,6 +3,8 @@
 Knows what was reported last, and nothing of why.
 """
 
+from typing import NamedTuple
+
 from reprieve.model.conditions import NEVER, RUN_STARTED, run_started_at
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
@@ -17,11 +19,30 @@ _INCOMPLETE = "PreemptionIncomplete"
 _GROWN = "reprieve.dev/ResizesGranted"
 
 
+class _Report(NamedTuple):
+    reason: str  # of the condition; empty if there is none
+    said: str
+
+
+class Notice(NamedTuple):
+    """What is reported about a demand that waits. ``lasting``: the part of it that makes it worth reporting
+    again when it changes; empty: all of it. Counts and amounts change with every pod that comes or goes, and
+    a write for each waiting pod whenever that happens would leave room for nothing else."""
+
+    text: str
+    lasting: str = ""
+
+    @property
+    def said(self) -> str:
+        return self.lasting or self.text
+
+
 class StatusReporter:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self.refused = RefusedReports()
-        self._reported: dict[Target, str] = {}
+        self._reported: dict[Target, _Report] = {}
+        self._reworded: set[Target] = set()  # their last report gave the same reason as the one before
         self._without_event: set[Target] = set()  # pods that got the condition and no event
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
         self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
@@ -31,6 +52,7 @@ class StatusReporter:
     def forget(self, target: Target) -> None:
         """The last reports do not hold any more."""
         self._reported.pop(target, None)
+        self._reworded.discard(target)
         self._without_event.discard(target)
         self._diverging.pop(target, None)
         self._incomplete.pop(target, None)
@@ -63,9 +85,14 @@ class StatusReporter:
                 self._reported.pop(target, None)
                 self._without_event.discard(target)
 
-    def has_reported(self, target: Target, text: str) -> bool:
+    def has_reported(self, target: Target, said: str) -> bool:
         """Whether there would be nothing new to report: neither in its condition nor as an event."""
-        return self._reported.get(target) == text and target not in self._without_event
+        reported = self._reported.get(target)
+        return reported is not None and reported.said == said and target not in self._without_event
+
+    def is_reworded(self, target: Target) -> bool:
+        """Whether its last report gave the same reason as the one before, in other words."""
+        return target in self._reworded
 
     def warn(self, target: Target, text: str) -> None:
         if self._is_news(target, text):
@@ -77,9 +104,9 @@ class StatusReporter:
             note = text[:_LONGEST_NOTE]
             self._outbox.put(Announce(priority_class, Tone.WARNING, "InvalidToleration", "Preempting", note))
 
-    def report_waiting_pod(self, pod: Target, reason: str, text: str, *, aloud: bool = True) -> None:
+    def report_waiting_pod(self, pod: Target, reason: str, notice: Notice, *, aloud: bool = True) -> None:
         """Why a pod has no node. Not ``aloud``: another event says it, or will."""
-        news, unheard = self._is_news(pod, text), pod in self._without_event
+        text, news, unheard = notice.text, self._is_news(pod, notice.said, reason), pod in self._without_event
         if news:
             self._outbox.put(SetCondition(pod, "PodScheduled", "False", reason, text[:_LONGEST_NOTE]))
         if not aloud:
@@ -93,14 +120,15 @@ class StatusReporter:
         if self._is_news(pod, text):
             self._outbox.put(Announce(pod, Tone.NORMAL, reason, "Scheduling", text[:_LONGEST_NOTE]))
 
-    def report_waiting_resize(self, pod: Target, text: str) -> None:
-        if self._is_news(pod, text):
-            self._outbox.put(Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", text[:_LONGEST_NOTE]))
+    def report_waiting_resize(self, pod: Target, notice: Notice) -> None:
+        if self._is_news(pod, notice.said):
+            note = notice.text[:_LONGEST_NOTE]
+            self._outbox.put(Announce(pod, Tone.WARNING, "NoRoomInPlace", "Scheduling", note))
 
-    def report_waiting_group(self, group: PodGroup, text: str, reason: str = "Unschedulable") -> None:
+    def report_waiting_group(self, group: PodGroup, notice: Notice, reason: str = "Unschedulable") -> None:
         """A group that was scheduled once stays so, whatever becomes of pods that join later."""
-        target = group_target(group)
-        if not self.is_scheduled(group) and self._is_news(target, text):
+        target, text = group_target(group), notice.text
+        if not self.is_scheduled(group) and self._is_news(target, notice.said, reason):
             self._outbox.put(SetCondition(target, _SCHEDULED, "False", reason, text[:_LONGEST_NOTE]))
 
     def report_flawed_group(self, group: PodGroup, reason: str, text: str) -> None:
@@ -117,7 +145,7 @@ class StatusReporter:
             self._outbox.put(SetCondition(target, _SCHEDULED, "True", "Scheduled", ""))
 
     def is_scheduled(self, group: PodGroup) -> bool:
-        return _is_true(group, _SCHEDULED) or self._reported.get(group_target(group)) == _SCHEDULED
+        return _is_true(group, _SCHEDULED) or self.has_reported(group_target(group), _SCHEDULED)
 
     def report_run(self, group: PodGroup, start: float | None) -> None:
         """Since when a group runs; None: no run is going on, which is news only if one was."""
@@ -181,9 +209,16 @@ class StatusReporter:
         if text and (again or reported != text):
             self._outbox.put(Announce(target, Tone.WARNING, _INCOMPLETE, "Preempting", note))
 
-    def _is_news(self, target: Target, text: str) -> bool:
-        reported, self._reported[target] = self._reported.get(target), text
-        return reported != text
+    def _is_news(self, target: Target, said: str, reason: str = "") -> bool:
+        before, report = self._reported.get(target), _Report(reason, said)
+        if before == report:
+            return False
+        self._reported[target] = report
+        if before is not None and before.reason == reason:
+            self._reworded.add(target)
+        else:
+            self._reworded.discard(target)
+        return True
 
 
 def _is_of_all_pods(effect: Effect) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from reprieve.cluster.kube.client import (
     LineSplitter,
     ReadPause,
     TokenBucket,
+    Turns,
     connected,
 )
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, RefusedError
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
+from reprieve.model.urgency import Lane, Urgency
 from reprieve_minicluster.virtual_time import run
 
 READ, WRITE = KubeRequest("GET", "/api/v1/pods"), KubeRequest("POST", "/api/v1/pods", (), b"{}")
@@ -344,19 +347,28 @@ def test_a_line_in_single_bytes() -> None:
 # --- how fast, and how long to wait ----------------------------------------------------------------
 
 
+def taken(bucket: TokenBucket, calls: int, now: float) -> list[float]:
+    """When each of so many calls gets its token."""
+    times = []
+    for _ in range(calls):
+        while pause := bucket.take(now):
+            now += pause
+        times.append(now)
+    return times
+
+
 def test_a_burst_and_then_the_rate() -> None:
     bucket = TokenBucket(rate=10, burst=3)
-    assert [bucket.take(0.0) for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
+    assert taken(bucket, 5, 0.0) == pytest.approx([0, 0, 0, 0.1, 0.2])
     assert bucket.take(0.2) == pytest.approx(0.1)
-    assert [bucket.take(100.0) for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
+    assert taken(bucket, 4, 100.0) == pytest.approx([100, 100, 100, 100.1])
 
 
 def test_after_a_rest_there_is_no_burst() -> None:
     bucket = TokenBucket(rate=10, burst=3)
     bucket.rest(until=5.0)
     bucket.rest(until=2.0)
-    assert [bucket.take(1.0) for _ in range(3)] == pytest.approx([4.0, 4.1, 4.2])
-    assert bucket.take(5.1) == pytest.approx(0.2)
+    assert taken(bucket, 3, 1.0) == pytest.approx([5.0, 5.1, 5.2])
 
 
 def test_retry_after_holds_without_a_rate_limit() -> None:
@@ -365,16 +377,34 @@ def test_retry_after_holds_without_a_rate_limit() -> None:
     assert [bucket.take(now) for now in (1.0, 6.0)] == [4.0, 0.0]
 
 
-def test_a_caller_that_gives_up_takes_no_token() -> None:
-    bucket = TokenBucket(rate=1, burst=1)
-    assert [bucket.take(0.0, longest=2.0) for _ in range(10)] == [0.0, 1.0, 2.0, *[3.0] * 7]
-    assert bucket.take(2.0, longest=2.0) == 1.0, "callers that gave up took no token"
-
-
 @pytest.mark.parametrize("rate", [0.0, -1.0])
 def test_no_limit(rate: float) -> None:
     bucket = TokenBucket(rate, burst=1)
     assert [bucket.take(0.0) for _ in range(50)] == [0.0] * 50
+
+
+def turns_of(*waiting: tuple[Urgency, float]) -> list[float | None]:
+    """When each call gets its turn at one token a second, the first at once; None: it gave up."""
+
+    async def main() -> list[float | None]:
+        turns, time = Turns(TokenBucket(rate=1, burst=1)), asyncio.get_running_loop().time
+
+        async def one(urgency: Urgency, longest: float) -> float | None:
+            return round(time(), 3) if await turns.wait(urgency, longest) else None
+
+        return await asyncio.gather(*(one(*call) for call in waiting))
+
+    return run(main())
+
+
+def test_a_call_that_gives_up_takes_no_token() -> None:
+    report = Urgency(Lane.REPORT)
+    assert turns_of((report, inf), (report, 0.5), (report, inf), (report, inf)) == [0.0, None, 1.0, 2.0]
+
+
+def test_a_bind_does_not_wait_behind_reports() -> None:
+    times = turns_of(*[(Urgency(Lane.REPORT), inf)] * 20, (Urgency(Lane.BIND), inf))
+    assert times[-1] == 1.0, "the first report was sent before the bind came"
 
 
 def test_a_quiet_stream_is_read_at_once() -> None:

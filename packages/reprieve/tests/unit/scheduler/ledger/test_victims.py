@@ -4,10 +4,11 @@ import pytest
 from tests.unit.scheduler.making import a_node, a_pod, target
 from tests.unit.scheduler.serving import Served, conditioned, served, until
 
+from reprieve.model.conditions import MARK
 from reprieve.model.effects import Evict
 from reprieve.model.objects import Condition
 from reprieve.scheduler.ledger.victims import VictimLedger
-from reprieve.scheduler.plans.handover import MARK, MARK_REASON, Stage
+from reprieve.scheduler.plans.handover import MARK_REASON, Stage
 
 OLD = target(a_pod("old"))
 
