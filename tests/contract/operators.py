@@ -27,6 +27,7 @@ PLACES = {
             "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io/v1", namespaced=False
         ),
         RestMapping("PriorityClass", "priorityclasses", "scheduling.k8s.io/v1", namespaced=False),
+        RestMapping("ResourceSlice", "resourceslices", "resource.k8s.io/v1", namespaced=False),
         RestMapping("PodGroup", "podgroups", "scheduling.k8s.io/v1beta1"),
         RestMapping("ServiceAccount", "serviceaccounts", "v1"),
         RestMapping("Deployment", "deployments", "apps/v1"),

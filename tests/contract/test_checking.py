@@ -1,7 +1,7 @@
 """Can it be the scheduler of this cluster? What is found out about versions, kinds, gates and rights."""
 
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def report(
     tmp_path: Path,
     gates: str = "",
     document: object = NOTHING_WRITTEN,
-    lease: Callable[[float], Json] | None = None,
+    objects: Callable[[float], Sequence[Json]] = lambda now: (),
     user: dict[str, str] | None = None,
 ) -> CheckReport:
     async def main() -> CheckReport:
@@ -43,8 +43,8 @@ def report(
             living_cluster(clock) as operator,
             over_tls(operator.front, tmp_path, user or {"token": TOKEN}) as path,
         ):
-            if lease is not None:
-                await operator.create(lease(clock()))
+            for body in objects(clock()):
+                await operator.create(body)
             return await check_cluster(document, gates, path, "here", clock)
 
     return run(main())
@@ -76,19 +76,53 @@ def test_the_owner_of_a_cluster_can(tmp_path: Path) -> None:
     assert CheckResult("Version", Grade.GOOD, found.version) in found.findings
     assert CheckResult("Kind", Grade.GOOD, "PodGroup in scheduling.k8s.io/v1beta1") in found.findings
     assert CheckResult("Lease", Grade.GOOD, "lease kube-system/reprieve: free") in found.findings
+    assert (
+        CheckResult("Devices", Grade.GOOD, "0 ResourceSlices and 0 pods with ResourceClaims")
+        in found.findings
+    )
 
 
-def held(name: str, seconds_ago: float) -> Callable[[float], Json]:
+def test_devices_and_pods_that_claim_them_are_counted(tmp_path: Path) -> None:
+    pod: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "claiming", "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "main", "image": "app"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}],
+        },
+    }
+    devices = {
+        "driver": "gpu.example.com",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+    }
+    slices = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"s{i}"},
+            "spec": devices,
+        }
+        for i in range(2)
+    ]
+    found = report(tmp_path, objects=lambda now: [pod, *slices])
+    (about,) = [one for one in found.findings if one.code == "Devices"]
+    assert about.grade is Grade.WARNING
+    assert about.text.startswith("2 ResourceSlices and 1 pod with ResourceClaims: ")
+
+
+def held(name: str, seconds_ago: float) -> Callable[[float], Sequence[Json]]:
     """A lease that was renewed so long ago."""
 
-    def lease(now: float) -> Json:
+    def lease(now: float) -> Sequence[Json]:
         spec = {
             "holderIdentity": "other-replica",
             "leaseDurationSeconds": 15,
             "renewTime": micro_stamp(now - seconds_ago),
         }
         meta = {"namespace": "kube-system", "name": name}
-        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+        return [{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}]
 
     return lease
 
@@ -98,18 +132,18 @@ def about_leases(report: CheckReport) -> list[tuple[Grade, str]]:
 
 
 def test_a_lease_counts_for_as_long_as_it_is_renewed(tmp_path: Path) -> None:
-    ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 5)))
+    ((grade, text),) = about_leases(report(tmp_path, objects=held("reprieve", 5)))
     assert (grade, text) == (Grade.GOOD, "lease kube-system/reprieve: held by other-replica")
-    ((grade, text),) = about_leases(report(tmp_path, lease=held("reprieve", 60)))
+    ((grade, text),) = about_leases(report(tmp_path, objects=held("reprieve", 60)))
     assert text.startswith("lease kube-system/reprieve: free, other-replica held it until ")
 
 
 def test_a_kube_scheduler_that_runs_no_more_is_none(tmp_path: Path) -> None:
     document = {**NOTHING_WRITTEN, "profiles": [{"schedulerName": "default-scheduler"}]}
-    _, (grade, text) = about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 5)))
+    _, (grade, text) = about_leases(report(tmp_path, document=document, objects=held("kube-scheduler", 5)))
     assert grade is Grade.WARNING
     assert text == "lease kube-system/kube-scheduler is held by other-replica: two would be default-scheduler"
-    assert len(about_leases(report(tmp_path, document=document, lease=held("kube-scheduler", 60)))) == 1
+    assert len(about_leases(report(tmp_path, document=document, objects=held("kube-scheduler", 60)))) == 1
 
 
 def test_the_user_is_reported_and_an_unreadable_lease_is_not_called_free(

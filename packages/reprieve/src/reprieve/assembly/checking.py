@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 
+import msgspec
+
 from reprieve import config
 from reprieve.assembly.daemon import (
     DaemonError,
@@ -16,14 +18,26 @@ from reprieve.assembly.daemon import (
     served_kinds,
     server_version,
 )
+from reprieve.cluster.api.codec import READERS, Decoded
 from reprieve.cluster.api.timestamps import moment, stamp
 from reprieve.cluster.kube import client, permissions
 from reprieve.cluster.kube.auth import Access, find_access
 from reprieve.cluster.kube.client import Connection
+from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import KubeRequest, NoAnswerError, RefusedError
-from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
+from reprieve.cluster.kube.requests import (
+    PAGE_SIZE,
+    KubeRequest,
+    NoAnswerError,
+    RefusedError,
+    list_page,
+    list_request,
+)
+from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, mapping_of
 from reprieve.cluster.kube.watch import streaming_refusal
+from reprieve.inquiry.devices import devices_of
+from reprieve.model.formatting import counted
+from reprieve.model.objects import Pod
 
 _OLDEST = (1, 28)
 # Kinds that a server may lack, and what Reprieve then cannot do.
@@ -34,6 +48,7 @@ _OPTIONAL = {
     "CSIStorageCapacity": "how much room is left for volumes is not known",
 }
 _TRIED = "PriorityClass"  # the kind whose list is streamed to see whether the server can: it has few objects
+_SLICE = mapping_of("ResourceSlice", "resource.k8s.io/v1", namespaced=False)
 _OTHER = ("kube-system", "kube-scheduler", "default-scheduler")  # its lease, and its name
 
 
@@ -99,6 +114,7 @@ async def _findings(
         yield finding
     for place in (place for place in found if place.kind == _TRIED):
         yield await _about_lists(connection, place)
+    yield await _about_devices(connection, found)
     for finding in _about_rights(
         await reviewed_permissions(connection, required_permissions(configured, found))
     ):
@@ -161,6 +177,42 @@ async def _about_lists(connection: Connection, place: RestMapping) -> CheckResul
         text = f"streaming lists: not available, paged lists are used: {refusal}"
         return CheckResult("Lists", Grade.WARNING, text)
     return CheckResult("Lists", Grade.GOOD, "streaming lists: available")
+
+
+async def _about_devices(connection: Connection, found: Sequence[RestMapping]) -> CheckResult:
+    """Pods with claims are never placed by Reprieve: it must be known before it takes over."""
+    slices = await Discovery(connection, {_SLICE.kind: (_SLICE,)}).find(_SLICE.kind)
+    try:
+        devices = len([raw async for raw in _all_of(connection, slices)]) if slices is not None else 0
+        pods = [place for place in found if place.kind == "Pod"]
+        claiming = [raw for place in pods async for raw in _all_of(connection, place) if _has_claims(raw)]
+    except (NoAnswerError, RefusedError) as error:
+        return CheckResult("Devices", Grade.WARNING, f"ResourceSlices and claims cannot be counted: {error}")
+    text = f"{counted(devices, 'ResourceSlice')} and {counted(len(claiming), 'pod')} with ResourceClaims"
+    if not devices and not claiming:
+        return CheckResult("Devices", Grade.GOOD, text)
+    return CheckResult(
+        "Devices", Grade.WARNING, f"{text}: devices are not allocated, and pods with claims stay pending"
+    )
+
+
+def _has_claims(raw: bytes | msgspec.Raw) -> bool:
+    match READERS["v1", "Pod"].read(raw):
+        case Decoded(object=Pod() as pod):
+            return bool(devices_of(pod, frozenset()))
+        case _:
+            return False
+
+
+async def _all_of(connection: Connection, place: RestMapping) -> AsyncIterator[msgspec.Raw]:
+    token = ""
+    while True:
+        page = list_page(await connection.send(list_request(place, token, PAGE_SIZE)))
+        for raw in page.items or ():
+            yield raw
+        token = page.metadata.continue_
+        if not token:
+            return
 
 
 async def _parts_of_pods(connection: Connection) -> frozenset[str]:

@@ -30,7 +30,7 @@ from reprieve.cluster.kube.requests import (
     list_request,
 )
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping, mapping_of, mappings_of
-from reprieve.inquiry.cluster_objects import SUPPORTING_KINDS, ApiObject, ClusterObjects
+from reprieve.inquiry.cluster_objects import READABLE, SUPPORTING_KINDS, ApiObject, ClusterObjects
 from reprieve.inquiry.joined_files import consistent
 from reprieve.model.formatting import listed
 from reprieve.model.json import Json
@@ -43,7 +43,10 @@ _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 READ: Mapping[str, tuple[RestMapping, ...]] = {
     **CANDIDATES,
     "Workload": mappings_of("Workload"),
-    **{kind: (mapping_of(kind, version, namespaced=True),) for kind, version in SUPPORTING_KINDS.items()},
+    **{
+        kind: (mapping_of(kind, version, namespaced=READABLE[version, kind]),)
+        for kind, version in SUPPORTING_KINDS.items()
+    },
 }
 
 

@@ -117,8 +117,8 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
     pods of a node to be drained (--drain).
 
     Exit codes: 0 fits without preemption; 10 fits by preempting pods; 11 and breaks a PodDisruptionBudget; 12
-    fits as far as could be seen, but only pods of some namespaces were read; 20 cannot fit; 1 an error; 2
-    wrong usage. Of several demands, the worst counts.
+    fits as far as could be seen, but only pods of some namespaces were read; 20 cannot fit; 21 unknown,
+    because it needs devices; 1 an error; 2 wrong usage. Of several demands, the worst counts.
     """
     if not (flags["objects"] or flags["filenames"] or flags["resizes"] or flags["drained"]):
         raise click.UsageError("nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME")

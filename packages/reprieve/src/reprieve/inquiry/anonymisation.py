@@ -3,8 +3,8 @@
 Every text that a user may have chosen is replaced: names, namespaces, labels, owner references, node names,
 group names, claims, images, handles of volumes. Equal texts stay equal, different ones different, and their
 order is kept, since ties are broken by names. Kept are numbers, times, resource names, scheduler names, names
-of drivers, and label keys of Kubernetes and of cloud providers. Messages, decisions and the configuration are
-left out. A field that is not listed here is replaced.
+of drivers and of device classes (each is a resource name, too), and label keys of Kubernetes and of cloud
+providers. Messages, decisions and the configuration are left out. A field that is not listed is replaced.
 """
 
 import re
@@ -33,8 +33,9 @@ def anonymised(cluster: ClusterObjects) -> ClusterObjects:
 _WORDS = """
     accessModes action apiGroup apiVersion attacher bindMountOptions blockOwnerDeletion completedIndexes
     completionMode component concurrencyPolicy creationTimestamp declaredFeatures deletionTimestamp
-    disablePodResizePreemption disableResizePreemption disruptionMode driver effect eventTime firstTimestamp
-    kind lastProbeTime lastScheduleTime lastSuccessfulTime lastTimestamp lastTransitionTime lastUpdateTime
+    disablePodResizePreemption disableResizePreemption disruptionMode driver effect eventTime
+    extendedResourceName firstTimestamp kind lastProbeTime lastScheduleTime lastSuccessfulTime lastTimestamp
+    lastTransitionTime lastUpdateTime
     managedBy maxSurge maxUnavailable minAvailable nodeAffinityPolicy nodeTaintsPolicy operator phase
     podManagementPolicy podReplacementPolicy preemptionPolicy protocol provisioner reason reportingComponent
     resourceVersion restartPolicy schedule schedulerName scopeName scopes startTime completionTime status
@@ -138,7 +139,7 @@ class _Walker:
         changed = self.mapping(body)
         name = body["metadata"]["name"]
         match thing.kind:
-            case "CSIDriver":
+            case "CSIDriver" | "DeviceClass":
                 changed["metadata"]["name"] = name
             case "PriorityClass":
                 changed["metadata"]["name"] = self.priority_class(name)

@@ -11,13 +11,16 @@ import msgspec
 
 from reprieve.cluster.admission.priority_classes import SYSTEM_CLASSES, read_class
 from reprieve.cluster.api.codec import Decoded
+from reprieve.cluster.api.values import text_in
 from reprieve.inquiry.decoded_cluster import DecodedCluster
+from reprieve.inquiry.devices import DEVICE_CLASS, devices_of, resources_of_devices
 from reprieve.inquiry.manifests import AdmittedManifests, AskedObject, Manifest
 from reprieve.inquiry.object_names import ObjectName, absent_text
 from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
 from reprieve.inquiry.world_changes import ChangedWorld, WorldChange, pods_of_name
 from reprieve.model.effects import Target
 from reprieve.model.groups import Group, Groups, group_key, groups_table
+from reprieve.model.json import Json
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodSpec, runs
 from reprieve.scheduler.demands.group_tree import tree_of
 from reprieve.scheduler.settings import Settings
@@ -55,6 +58,7 @@ class AskedDemand:
     needed: int | None = None  # of a gang: how many of its pods must find a node; None: all
     resize: bool = False
     impossible: str = ""
+    devices: str = ""  # what it needs of dynamic resource allocation, a phrase; empty: nothing
 
 
 _Name = tuple[str, str, str, bool]
@@ -90,6 +94,17 @@ class AskedDemands:
             self.notes += [f"{name} has no pods: it needs no node." for name in empty]
         self._note_schedulers()
         self._count_gangs()
+        classes = (*self.question.cluster.by_name.all(DEVICE_CLASS), *self._classes_of_manifests())
+        resources = resources_of_devices(classes)
+        for demand in self.demands.values():
+            if not demand.resize:
+                demand.devices = next(
+                    filter(None, (devices_of(p, resources) for p in demand.pods.values())), ""
+                )
+
+    def _classes_of_manifests(self) -> Iterator[Json]:
+        bodies = (manifest.body for manifest in self.question.manifests)
+        return (body for body in bodies if text_in(body, "kind") == DEVICE_CLASS)
 
     def _note_schedulers(self) -> None:
         """Where another scheduler decides, ours can only say what it would do in its place."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from reprieve.cluster.api.codec import READERS
+from reprieve.cluster.api.codec import CLUSTER_SCOPED, READERS
 from reprieve.model.json import Json
 
 
@@ -31,7 +31,7 @@ class ClusterObjects:
     is_dated: bool = True  # otherwise nothing says when it was taken, and taken_at is when it was read
 
 
-# Kinds that the scheduler does not read. All of them are namespaced.
+# Kinds that the scheduler does not read.
 SUPPORTING_KINDS: Mapping[str, str] = {
     "Deployment": "apps/v1",
     "DaemonSet": "apps/v1",
@@ -40,9 +40,10 @@ SUPPORTING_KINDS: Mapping[str, str] = {
     "LimitRange": "v1",
     "ResourceQuota": "v1",
     "Event": "v1",
+    "DeviceClass": "resource.k8s.io/v1",
 }
 # By API version and kind: whether the kind is namespaced.
 READABLE: Mapping[tuple[str, str], bool] = {
     **{known: reader.namespaced for known, reader in READERS.items()},
-    **{(version, kind): True for kind, version in SUPPORTING_KINDS.items()},
+    **{(version, kind): kind not in CLUSTER_SCOPED for kind, version in SUPPORTING_KINDS.items()},
 }

@@ -144,6 +144,9 @@ def _demand_lines(report: ExposureReport, demand: WhatIfReport) -> Iterator[Text
         case WhatIfOutcome.UNSCHEDULABLE:
             why = f": {demand.refusal.text}" if demand.refusal is not None else ""
             yield TextLine(f"{subject} fits nowhere, and preempts no pod{why}.")
+        case WhatIfOutcome.UNKNOWN:
+            because = demand.refusal.text if demand.refusal is not None else ""
+            yield TextLine(f"Whether {subject[0].lower()}{subject[1:]} fits is unknown: {because}.")
 
 
 def _class_table(report: ExposureReport) -> list[TextLine]:

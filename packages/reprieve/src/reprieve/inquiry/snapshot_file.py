@@ -132,7 +132,7 @@ def _trimmed(thing: ApiObject) -> bytes:
     kept = {"apiVersion": thing.api_version, "kind": thing.kind, **body}
     kept["metadata"] = _metadata(body.get("metadata"))
     if isinstance(spec := body.get("spec"), dict):
-        kept["spec"] = _without_contents(spec)
+        kept["spec"] = _without_contents(spec) if thing.kind != "DeviceClass" else _extended_resource(spec)
     return msgspec.json.encode(kept)
 
 
@@ -157,6 +157,11 @@ def _without_contents(spec: Json) -> Json:
         elif isinstance(inner := template.get("spec"), dict):
             kept[field] = {"spec": _without_contents(inner)}
     return kept
+
+
+def _extended_resource(spec: Json) -> Json:
+    """Selectors and the parameters of drivers decide nothing here, and may hold anything."""
+    return {key: value for key, value in spec.items() if key == "extendedResourceName"}
 
 
 def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:

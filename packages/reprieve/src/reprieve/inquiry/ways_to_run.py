@@ -38,6 +38,8 @@ def ways_to_run(trials: Trials, report: WhatIfReport) -> tuple[Remedy, ...]:
             return (_wait_for_preemption(trials, report),)
         case WhatIfOutcome.UNSCHEDULABLE:
             return tuple(_when_it_does_not(trials, report))
+        case WhatIfOutcome.UNKNOWN:
+            return ()
 
 
 # --- time ----------------------------------------------------------------------------------------

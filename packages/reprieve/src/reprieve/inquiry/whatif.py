@@ -46,6 +46,7 @@ class WhatIfOutcome(StrEnum):
     FITS = "Fits"
     PREEMPTS = "Preempts"
     UNSCHEDULABLE = "Unschedulable"
+    UNKNOWN = "Unknown"  # it needs what this scheduler does not decide about
 
 
 class DemandSummary(DecisionPart, frozen=True):
@@ -195,9 +196,23 @@ def report_of(
         excluded=_excluded(decided, set(places.values())),
         resize=demand.resize,
     )
+    if demand.devices and (waiting or victims):
+        return _unknown(report, demand)
     if not waiting and not demand.impossible:
         return report
     return _with_refusal(report, demand, rehearsed)
+
+
+def _unknown(report: WhatIfReport, demand: AskedDemand) -> WhatIfReport:
+    """Devices may be free where resources are short, and short where resources are free."""
+    text = f"{demand.devices}, and this scheduler does not allocate devices"
+    return WhatIfReport(
+        demand=report.demand,
+        outcome=WhatIfOutcome.UNKNOWN,
+        waiting=tuple(demand.pods),
+        refusal=EvictionReason("DynamicResources", text),
+        resize=report.resize,
+    )
 
 
 def _with_refusal(report: WhatIfReport, demand: AskedDemand, rehearsed: Rehearsed) -> WhatIfReport:

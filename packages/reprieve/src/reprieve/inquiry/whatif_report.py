@@ -16,7 +16,7 @@ from reprieve.scheduler.reporting.decision_document import API_VERSION, placemen
 from reprieve.scheduler.reporting.older_decisions import V1ALPHA1
 
 MOST_NODES = 200  # of those that were excluded; the others are only counted
-FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT = 0, 10, 11, 12, 20
+FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT, UNKNOWN = 0, 10, 11, 12, 20, 21
 
 
 # --- exit codes ----------------------------------------------------------------------------------
@@ -36,6 +36,8 @@ def _code(report: WhatIfReport) -> int:
             return BREAKS_BUDGET if report.breaks_budget else PREEMPTS
         case WhatIfOutcome.UNSCHEDULABLE:
             return CANNOT_FIT
+        case WhatIfOutcome.UNKNOWN:
+            return UNKNOWN
 
 
 # --- JSON ----------------------------------------------------------------------------------------

@@ -272,6 +272,8 @@ def _outcome_words(report: WhatIfReport) -> str:
             return "preempts, breaks a budget" if report.breaks_budget else "preempts"
         case WhatIfOutcome.UNSCHEDULABLE:
             return "cannot fit"
+        case WhatIfOutcome.UNKNOWN:
+            return "unknown"
 
 
 # --- one demand ----------------------------------------------------------------------------------
@@ -285,6 +287,9 @@ def _report_blocks(report: WhatIfReport, answer: WhatIfAnswer, alternatives: int
             yield from _preempts(report)
         case WhatIfOutcome.UNSCHEDULABLE:
             yield from cannot_fit(report, answer)
+        case WhatIfOutcome.UNKNOWN:
+            because = report.refusal.text if report.refusal is not None else ""
+            yield Sentence(f"Whether {subject(report)} fits is unknown: {because}.", LineStyle.BAD)
     if report.victims:
         yield from _victim_blocks(report)
     yield from _not_chosen(report, alternatives)

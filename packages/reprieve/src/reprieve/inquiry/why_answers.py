@@ -152,6 +152,8 @@ def _headline(report: WhatIfReport, waits: str) -> str:
             report.refusal is not None and report.refusal.code == "NotDecided"
         ):
             return f"{waits}, and cannot be decided yet"
+        case WhatIfOutcome.UNKNOWN:
+            return f"{waits}: whether it fits is unknown"
         case WhatIfOutcome.UNSCHEDULABLE:
             return f"{waits}: there is no room, and preemption does not help{_yet(report)}"
         case WhatIfOutcome.PREEMPTS:

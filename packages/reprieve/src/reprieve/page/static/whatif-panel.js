@@ -9,6 +9,7 @@ const OUTCOMES = {
   Fits: ["✓", "fits", "It fits, and nothing is evicted."],
   Preempts: ["✕", "preempts", "It fits only by preemption."],
   Unschedulable: ["⊘", "unschedulable", "It does not fit."],
+  Unknown: ["?", "unschedulable", "Whether it fits is unknown."],
 };
 
 class WhatIfPanel extends HTMLElement {
