@@ -15,6 +15,7 @@ from reprieve.cli.input_files import STDIN
 from reprieve.cli.terminal import note, output_flag, progress_bar, say, say_document, show
 
 if TYPE_CHECKING:
+    from reprieve.inquiry.anonymisation import SnapshotKey
     from reprieve.inquiry.cluster_objects import ClusterObjects
 
 _FASTEST_GOOD_LEVEL = 5  # of gzip: level 9 takes four times as long for 3 % less
@@ -31,6 +32,13 @@ def snapshot() -> None:
     "--anonymise", is_flag=True, help="Replace names consistently, so that decisions stay the same."
 )
 @click.option(
+    "--key",
+    "key_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="With --anonymise: write there which name stands for which, for `whatif --key`.",
+)
+@click.option(
     "--config",
     "config_file",
     metavar="FILE",
@@ -39,7 +47,13 @@ def snapshot() -> None:
 @decision_source_flags
 @source_flags
 def save(
-    file: str, cluster: ClusterFlags, *, anonymise: bool, config_file: str | None, **source: Any
+    file: str,
+    cluster: ClusterFlags,
+    *,
+    anonymise: bool,
+    key_file: str | None,
+    config_file: str | None,
+    **source: Any,
 ) -> None:
     """Read a cluster, and save what placement and preemption read of it in FILE, with recent decisions.
 
@@ -50,13 +64,17 @@ def save(
     """
     from reprieve.inquiry.snapshot_file import pruned, snapshot_lines
 
+    if key_file is not None and not anonymise:
+        raise click.UsageError("--key: expected --anonymise, too")
     found = _decided(_configured(cluster_of(cluster), config_file), cluster, source)
     with progress_bar("writing the snapshot"):
         kept = pruned(found)
         if anonymise:
             from reprieve.inquiry.anonymisation import anonymised
 
-            kept = anonymised(kept)
+            kept, key = anonymised(kept)
+            if key_file is not None:
+                _write_key(key_file, key)
         _write(file, snapshot_lines(kept))
     for sentence in kept.notes:
         note(f"Note: {sentence}.")
@@ -103,6 +121,20 @@ def _decided(found: "ClusterObjects", cluster: ClusterFlags, source: dict[str, A
     from reprieve.cli.decision_flags import decision_flags, documents_of
 
     return replace(found, decisions=documents_of(decision_flags(cluster, source)))
+
+
+def _write_key(file: str, key: "SnapshotKey") -> None:
+    """For its owner alone: it has the names that the snapshot hides."""
+    import msgspec
+
+    path = Path(file)
+    try:
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(msgspec.json.encode(key) + b"\n")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise click.ClickException(f"{file}: cannot be written: {reason}") from error
 
 
 def _write(file: str, lines: Iterable[bytes]) -> None:

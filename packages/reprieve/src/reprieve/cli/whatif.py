@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     from reprieve.inquiry.world_changes import WorldChange
     from reprieve.model.json import Json
 
+_TYPES = (
+    "pod",
+    "pods",
+    "po",
+    "podgroup",
+    "podgroups",
+    "pg",
+    "compositepodgroup",
+    "compositepodgroups",
+    "node",
+)
 _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 
 
@@ -100,6 +111,14 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
     repeatable=True,
 )
 @click.option(
+    "--key",
+    "key_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Of an anonymous snapshot, as `snapshot save --anonymise --key` wrote it: names in manifests and "
+    "flags are replaced as in the snapshot.",
+)
+@click.option(
     "--alternatives",
     type=click.IntRange(0),
     default=5,
@@ -128,6 +147,8 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
 
     manifests = tuple(_manifests(flags["filenames"]))
     known = decoded(cluster_of(cluster))
+    if flags["key_file"] is not None:
+        manifests, cluster, flags = _anonymous(manifests, known, cluster, flags)
     choices = [*_choices(cluster, flags)]
     with progress_bar("deciding"):
         answers = [_answer(choice, known, manifests, cluster, flags) for choice in choices]
@@ -195,6 +216,61 @@ def _manifests(filenames: tuple[str, ...]) -> Iterator["Manifest"]:
         for thing, document in zip(found.objects, found.documents, strict=True):
             where = filename if len(found.objects) == 1 else f"{filename}, document {document}"
             yield Manifest(parsed(thing), where)
+
+
+def _anonymous(
+    manifests: tuple["Manifest", ...], known: "DecodedCluster", cluster: ClusterFlags, flags: dict[str, Any]
+) -> tuple[tuple["Manifest", ...], ClusterFlags, dict[str, Any]]:
+    """The question as somebody would ask it who knows only the names of the snapshot."""
+    from reprieve.cli.input_files import bytes_of
+    from reprieve.inquiry.anonymisation import SnapshotKeyError, read_key, renamed_manifests
+
+    try:
+        key = read_key(bytes_of(flags["key_file"]), known.source)
+    except SnapshotKeyError as error:
+        raise click.ClickException(f"{flags['key_file']}: {error}") from error
+    renamed, key = renamed_manifests(manifests, key, namespace_of(cluster))
+    for before, after in zip(manifests, renamed, strict=True):
+        if before is not after:
+            old, new = (_called(manifest.body) for manifest in (before, after))
+            note(f"Note: {after.body['kind']} {old} is called {new} in the answer, as in the snapshot.")
+    names = key.names
+    changed: dict[str, Any] = {
+        name: tuple(_renamed(text, names) for text in flags[name])
+        for name in ("objects", "removed", "cordoned", "drained")
+    }
+    changed["resizes"] = tuple(_renamed_resize(text, names) for text in flags["resizes"])
+    changed["added"] = tuple(_renamed_shape(text, names) for text in flags["added"])
+    changed["priority_class"] = names.get(flags["priority_class"], flags["priority_class"])
+    namespace = namespace_of(cluster)
+    return renamed, replace(cluster, namespace=names.get(namespace, namespace)), {**flags, **changed}
+
+
+def _called(body: "Json") -> str:
+    meta = body["metadata"]
+    name = meta.get("name") or meta.get("generateName", "")
+    return f"{meta['namespace']}/{name}" if meta.get("namespace") else name
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    """NAME, TYPE/NAME, NAMESPACE/NAME or TYPE/NAMESPACE/NAME."""
+    kind, slash, rest = text.partition("/")
+    if slash and kind.lower() in _TYPES:
+        return f"{kind}/{_renamed(rest, names)}"
+    return "/".join(names.get(part, part) for part in text.split("/"))
+
+
+def _renamed_resize(text: str, names: dict[str, str]) -> str:
+    target, equals, amounts = text.partition("=")
+    name, colon, container = target.partition(":")
+    return f"{_renamed(name, names)}{colon}{names.get(container, container)}{equals}{amounts}"
+
+
+def _renamed_shape(text: str, names: dict[str, str]) -> str:
+    if not text.startswith("node/"):
+        return text
+    shape, count = _shape(text)
+    return f"{_renamed(shape, names)}x{count}"
 
 
 def _resize(text: str, cluster: ClusterFlags) -> "Resize":

@@ -5,26 +5,124 @@ group names, claims, images, handles of volumes. Equal texts stay equal, differe
 order is kept, since ties are broken by names. Kept are numbers, times, resource names, scheduler names, names
 of drivers and of device classes (each is a resource name, too), and label keys of Kubernetes and of cloud
 providers. Messages, decisions and the configuration are left out. A field that is not listed is replaced.
+
+The key says which name stands for which. With it manifests are renamed in the same way, so that an anonymous
+snapshot can be asked about; it is kept beside the snapshot, and never in it.
 """
 
 import re
-from collections.abc import Callable
+from bisect import bisect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from reprieve.cluster.api.decode_errors import UNDECODABLE
+from reprieve.cluster.api.timestamps import stamp
+from reprieve.cluster.api.values import text_in, without_nulls
 from reprieve.inquiry.cluster_objects import READABLE, ApiObject, ClusterObjects
+from reprieve.inquiry.manifests import Manifest
+from reprieve.inquiry.snapshot_file import pruned_object
 from reprieve.model.json import Json
+from reprieve.model.objects import Record
 from reprieve.preemption.preemption_priority import ANNOTATION as PREEMPTION_PRIORITY_CLASS
 
 _NOTE = "names were replaced; the configuration, decisions and messages were left out"
 
 
-def anonymised(cluster: ClusterObjects) -> ClusterObjects:
+_API_VERSION, _KIND = "reprieve.dev/v1alpha1", "SnapshotKey"
+
+
+class SnapshotKey(Record, frozen=True):
+    """``names``: the new name by the old one. ``compared``: label keys whose values are
+    compared as numbers."""
+
+    api_version: str = ""
+    kind: str = ""
+    taken_at: str = ""  # of the snapshot; empty if it does not say
+    names: dict[str, str] = {}
+    compared: tuple[str, ...] = ()
+
+
+class SnapshotKeyError(ValueError):
+    """The key cannot be used: one sentence."""
+
+
+def anonymised(cluster: ClusterObjects) -> tuple[ClusterObjects, SnapshotKey]:
     """``cluster``: one that ``snapshot_file.pruned`` returned."""
-    return Renaming(cluster).renamed(cluster)
+    renaming = Renaming(cluster)
+    compared = tuple(sorted(renaming.compared))
+    return renaming.renamed(cluster), SnapshotKey(
+        _API_VERSION, _KIND, _taken_at(cluster), renaming.names, compared
+    )
+
+
+def _taken_at(cluster: ClusterObjects) -> str:
+    return stamp(cluster.taken_at) if cluster.is_dated else ""
+
+
+def read_key(text: bytes, cluster: ClusterObjects) -> SnapshotKey:
+    """Raises SnapshotKeyError if it is not the key of this cluster."""
+    try:
+        key = msgspec.json.decode(text, type=SnapshotKey)
+    except UNDECODABLE as error:
+        raise SnapshotKeyError("expected the key of an anonymous snapshot, in JSON") from error
+    if (key.api_version, key.kind) != (_API_VERSION, _KIND):
+        raise SnapshotKeyError(f"expected {_KIND} of {_API_VERSION}, got {key.kind} of {key.api_version}")
+    if key.taken_at != _taken_at(cluster):
+        raise SnapshotKeyError("it is the key of another snapshot: the two were taken at different times")
+    return key
+
+
+# --- manifests -----------------------------------------------------------------------------------
+
+
+def renamed_manifests(
+    manifests: Sequence[Manifest], key: SnapshotKey, namespace: str
+) -> tuple[tuple[Manifest, ...], SnapshotKey]:
+    """Manifests as the snapshot would have them, and the key with the names that they brought.
+
+    Kinds that no snapshot has stay as they are, and so does what cannot be read: admission refuses it.
+    """
+    things = [_as_in_snapshot(manifest, namespace) for manifest in manifests]
+    roles: dict[str, str] = {}
+    compared = {*key.compared}
+    collector = _Walker(partial(_collect, roles), compared)
+    for thing in filter(None, things):
+        _collect(roles, _parsed(thing)["metadata"].get("name", ""), thing.kind.lower())
+        collector.body(thing)
+    names = {**key.names, **_names_between(key.names, {k: v for k, v in roles.items() if k})}
+    walker = _Walker(lambda text, role: names[text], compared)
+    renamed = tuple(
+        manifest if thing is None else replace(manifest, body=walker.body(thing))
+        for manifest, thing in zip(manifests, things, strict=True)
+    )
+    return renamed, msgspec.structs.replace(key, names=names, compared=tuple(sorted(compared)))
+
+
+def _as_in_snapshot(manifest: Manifest, namespace: str) -> ApiObject | None:
+    body = without_nulls(manifest.body)
+    kind, api_version = text_in(body, "kind"), text_in(body, "apiVersion")
+    meta = body.get("metadata")
+    if (api_version, kind) not in READABLE or not isinstance(meta, dict):
+        return None
+    if READABLE[api_version, kind]:
+        meta = {"namespace": namespace, **meta}
+    return pruned_object(
+        ApiObject(kind, api_version, msgspec.json.encode({**body, "metadata": {"name": "", **meta}}))
+    )
+
+
+def _names_between(known: Mapping[str, str], roles: Mapping[str, str]) -> dict[str, str]:
+    """New names for texts that the snapshot does not have, which sort among those of the snapshot."""
+    originals = sorted(known)
+    found: dict[str, str] = {}
+    width = len(next(iter(known.values()), "x0").partition("-")[0]) - 1
+    for number, text in enumerate(sorted(roles.keys() - known.keys()), start=1):
+        found[text] = f"x{bisect(originals, text):0{width}}z{number:04}-{roles[text]}"
+    return found
 
 
 # --- which texts are kept --------------------------------------------------------------------------
@@ -39,7 +137,8 @@ _WORDS = """
     managedBy maxSurge maxUnavailable minAvailable nodeAffinityPolicy nodeTaintsPolicy operator phase
     podManagementPolicy podReplacementPolicy preemptionPolicy protocol provisioner reason reportingComponent
     resourceVersion restartPolicy schedule schedulerName scopeName scopes startTime completionTime status
-    timeZone type volumeBindingMode volumeMode whenDeleted whenScaled whenUnsatisfiable
+    timeZone type unhealthyPodEvictionPolicy volumeBindingMode volumeMode
+    whenDeleted whenScaled whenUnsatisfiable
 """
 _KEPT = frozenset(_WORDS.split())
 # Fields whose content is amounts by resource name.
@@ -75,18 +174,18 @@ class Renaming:
 
     def __init__(self, cluster: ClusterObjects) -> None:
         roles: dict[str, str] = {}
-        compared: set[str] = set()
+        self.compared: set[str] = set()
         for thing in cluster.objects:
             meta = _parsed(thing)["metadata"]
             roles.setdefault(meta["name"], thing.kind.lower())
-        collector = _Walker(partial(_collect, roles), compared)
+        collector = _Walker(partial(_collect, roles), self.compared)
         for thing in cluster.objects:
             collector.body(thing)
         width = len(str(len(roles)))
         self.names = {
             text: f"x{rank:0{width}}-{roles[text]}" for rank, text in enumerate(sorted(roles), start=1)
         }
-        self._walker = _Walker(lambda text, role: self.names[text], compared)
+        self._walker = _Walker(lambda text, role: self.names[text], self.compared)
 
     def renamed(self, cluster: ClusterObjects) -> ClusterObjects:
         return replace(

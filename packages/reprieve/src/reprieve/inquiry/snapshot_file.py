@@ -58,11 +58,11 @@ def pruned(cluster: ClusterObjects) -> ClusterObjects:
     unreadable: Counter[str] = Counter()
     objects = []
     for thing in cluster.objects:
-        body = _pruned(thing)
-        if body is None:
+        kept = pruned_object(thing)
+        if kept is None:
             unreadable[thing.kind] += 1
         else:
-            objects.append(ApiObject(thing.kind, thing.api_version, body))
+            objects.append(kept)
     notes = list(cluster.notes)
     if unreadable:
         numbers = ", ".join(f"{kind} ({number})" for kind, number in sorted(unreadable.items()))
@@ -104,12 +104,13 @@ class _Template(Record, frozen=True):
     spec: PodSpec = PodSpec()
 
 
-def _pruned(thing: ApiObject) -> bytes | None:
-    """None if it cannot be decoded."""
+def pruned_object(thing: ApiObject) -> ApiObject | None:
+    """What may be written of it; None if it cannot be decoded."""
     try:
-        return _recorded(thing) if thing.kind in _RECORDED else _trimmed(thing)
+        body = _recorded(thing) if thing.kind in _RECORDED else _trimmed(thing)
     except (*UNDECODABLE, TooDeepError):
         return None
+    return ApiObject(thing.kind, thing.api_version, body)
 
 
 def _recorded(thing: ApiObject) -> bytes:

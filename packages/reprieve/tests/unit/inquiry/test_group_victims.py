@@ -122,7 +122,9 @@ def test_an_anonymous_snapshot_names_the_class_by_its_new_name() -> None:
     world = a_world(9)
     bodies = [*world_objects(world, world.groups)]
     objects = [ApiObject(b["kind"], b["apiVersion"], json.dumps(b).encode()) for b in bodies]
-    hidden = [json.loads(one.body) for one in anonymised(pruned(ClusterObjects(tuple(objects), NOW))).objects]
+    hidden = [
+        json.loads(one.body) for one in anonymised(pruned(ClusterObjects(tuple(objects), NOW)))[0].objects
+    ]
     (group,) = (thing for thing in hidden if thing["kind"] == "PodGroup")
     (known,) = (thing for thing in hidden if thing["kind"] == "PriorityClass")
     assert group["metadata"]["annotations"][ANNOTATION] == known["metadata"]["name"] != "steady"
