@@ -119,6 +119,7 @@ def test_the_recipe_for_pull_requests(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "fits by preempting pods: see report.md"), (
         done
