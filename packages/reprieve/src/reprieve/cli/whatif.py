@@ -51,6 +51,7 @@ _TYPES = (
     "compositepodgroups",
     "node",
 )
+_DIGEST = re.compile(r"[0-9a-f]{16}")
 _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
 
 
@@ -118,6 +119,12 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
     help="Of an anonymous snapshot, as `snapshot save --anonymise --key` wrote it: names in manifests and "
     "flags are replaced as in the snapshot.",
 )
+@text_flag(
+    "--if-unchanged",
+    "DIGEST",
+    "Say whether the answer with this digest (in -o json, or by -o digest) still holds.",
+    name="expected",
+)
 @click.option(
     "--alternatives",
     type=click.IntRange(0),
@@ -126,7 +133,7 @@ _COPIES = re.compile(r"(?P<shape>.+?)x(?P<count>[0-9]+)", re.ASCII)
     metavar="N",
     help="Show this many plans and nodes that were not chosen.",
 )
-@output_flag("text", *DOCUMENT_FORMATS, "markdown", *OLDER_FORMATS)
+@output_flag("text", *DOCUMENT_FORMATS, "markdown", "digest", *OLDER_FORMATS)
 @cluster_flags
 @click.pass_context
 def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
@@ -137,12 +144,15 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
 
     Exit codes: 0 fits without preemption; 10 fits by preempting pods; 11 and breaks a PodDisruptionBudget; 12
     fits as far as could be seen, but only pods of some namespaces were read; 20 cannot fit; 21 unknown,
-    because it needs devices; 1 an error; 2 wrong usage. Of several demands, the worst counts.
+    because it needs devices; 30 with --if-unchanged, if another answer holds now; 1 an error; 2 wrong usage.
+    Of several demands, the worst counts.
     """
     if not (flags["objects"] or flags["filenames"] or flags["resizes"] or flags["drained"]):
         raise click.UsageError("nothing to ask about: expected -f FILE, --resize, --drain or pod/NAME")
+    if flags["expected"] and not _DIGEST.fullmatch(flags["expected"]):
+        raise click.UsageError(f"--if-unchanged: expected 16 hexadecimal digits, got {flags['expected']!r}")
     from reprieve.inquiry.decoded_cluster import decoded
-    from reprieve.inquiry.whatif_report import answers_json, exit_code
+    from reprieve.inquiry.whatif_report import CHANGED, answers_json, digest_of, exit_code
     from reprieve.inquiry.whatif_text import answer_lines, answer_markdown
 
     manifests = tuple(_manifests(flags["filenames"]))
@@ -163,8 +173,13 @@ def whatif(ctx: click.Context, /, cluster: ClusterFlags, **flags: Any) -> None:
             say_document(answers_json(answers, version), output)
         case "markdown":
             say(answer_markdown(answers, flags["alternatives"]))
+        case "digest":
+            say(digest_of(answers[0]))
         case _:
             show(answer_lines(answers, flags["alternatives"]))
+    if (expected := flags["expected"]) and (found := digest_of(answers[0])) != expected:
+        note(f"The answer has changed: its digest is {found}, not {expected}.")
+        ctx.exit(CHANGED)
     ctx.exit(exit_code(answers[0]))
 
 

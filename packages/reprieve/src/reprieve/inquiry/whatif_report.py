@@ -5,7 +5,9 @@ made in ``whatif_text``.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
+import msgspec
 from msgspec.structs import replace
 
 from reprieve.inquiry.whatif import ExcludedNode, SnapshotFacts, WhatIfAnswer, WhatIfOutcome, WhatIfReport
@@ -16,7 +18,7 @@ from reprieve.scheduler.reporting.decision_document import API_VERSION, placemen
 from reprieve.scheduler.reporting.older_decisions import V1ALPHA1
 
 MOST_NODES = 200  # of those that were excluded; the others are only counted
-FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT, UNKNOWN = 0, 10, 11, 12, 20, 21
+FITS, PREEMPTS, BREAKS_BUDGET, PARTIAL, CANNOT_FIT, UNKNOWN, CHANGED = 0, 10, 11, 12, 20, 21, 30
 
 
 # --- exit codes ----------------------------------------------------------------------------------
@@ -38,6 +40,22 @@ def _code(report: WhatIfReport) -> int:
             return CANNOT_FIT
         case WhatIfOutcome.UNKNOWN:
             return UNKNOWN
+
+
+# --- does it still hold? -------------------------------------------------------------------------
+
+
+def digest_of(answer: WhatIfAnswer) -> str:
+    """The same for answers with the same outcomes, placements and victims, whatever else the cluster does."""
+    said = sorted(map(_digested, answer.reports))
+    return blake2b(msgspec.json.encode(said), digest_size=8).hexdigest()
+
+
+def _digested(report: WhatIfReport) -> list[object]:
+    demand = report.demand
+    places = sorted((pod.namespace, pod.name, node) for pod, node in report.placements)
+    victims = sorted((victim.pod.namespace, victim.pod.name) for victim in report.victims)
+    return [demand.kind, demand.namespace, demand.name, report.resize, report.outcome, places, victims]
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -69,6 +87,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "placements": placements_of(report.placements),
         "excludedLeftOut": len(report.excluded) - len(shown),
         "retryAt": stamp(report.retry_at) if report.retry_at is not None else None,
+        "digest": digest_of(answer),
         "policy": answer.policy,
         "partial": answer.snapshot.is_partial,
         "seen": seen_json(answer.snapshot),
