@@ -16,7 +16,14 @@ from aiohttp.abc import AbstractStreamWriter
 from reprieve.cluster.kube.auth import Access, Grant, RequestObserver
 from reprieve.cluster.kube.http_pool import HttpPool, NoResponseError, NotSentError
 from reprieve.cluster.kube.kubeconfig import AccessError
-from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse, NoAnswerError, RefusedError
+from reprieve.cluster.kube.requests import (
+    ApiCall,
+    KubeRequest,
+    KubeResponse,
+    NoAnswerError,
+    QuietError,
+    RefusedError,
+)
 from reprieve.cluster.port import Answer, Lost, Refused
 from reprieve.model.urgency import FIRST, CallQueue, Urgency
 
@@ -32,8 +39,8 @@ class ClientLimits:
     """``rate``, ``burst``: requests per second, and at once. The others are seconds.
 
     ``turn_seconds``: how long a write may wait for the rate limiter. ``silence_seconds``: after so long
-    without a byte a watch counts as dead even though the connection is open; servers send a bookmark about
-    every minute.
+    without a byte a watch may be dead even though the connection is open, and is begun anew on another; most
+    servers send a bookmark about every minute.
     """
 
     rate: float = 50.0
@@ -166,7 +173,8 @@ class Connection:
     async def lines(self, request: KubeRequest) -> AsyncGenerator[list[bytes], None]:
         """Batches of whole lines as they arrive, until the server ends the stream.
 
-        NoAnswerError if the stream does not start or breaks, RefusedError if the server rejects it.
+        NoAnswerError if the stream does not start or breaks, QuietError if it falls silent,
+        RefusedError if the server rejects it.
         """
         limits = self._limits
         timeout = aiohttp.ClientTimeout(
@@ -181,13 +189,20 @@ class Connection:
                 raise RefusedError(await self._read(response))
             splitter, pause, elapsed = LineSplitter(), ReadPause(), asyncio.get_running_loop().time
             waiting_since = elapsed()
-            async for chunk in response.content.iter_any():
+            while chunk := await self._next_chunk(response):
                 waited = elapsed() - waiting_since
                 if found := splitter.feed(chunk):
                     yield found
                 if seconds := pause.after(waited, len(chunk)):
                     await _left_unread(response, seconds)
                 waiting_since = elapsed()
+
+    async def _next_chunk(self, response: aiohttp.ClientResponse) -> bytes:
+        """Empty at the end of the stream."""
+        try:
+            return await response.content.readany()
+        except aiohttp.SocketTimeoutError as error:
+            raise QuietError(f"nothing was sent for {self._limits.silence_seconds:g} s") from error
 
     @asynccontextmanager
     async def _opened(

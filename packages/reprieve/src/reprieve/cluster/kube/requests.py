@@ -99,6 +99,10 @@ class NoAnswerError(Exception):
         self.harmless = harmless
 
 
+class QuietError(NoAnswerError):
+    """A stream that had begun has been silent for long: the connection may be dead, or there is no news."""
+
+
 class RefusedError(Exception):
     """The server rejected a list or a watch."""
 

@@ -25,6 +25,7 @@ from reprieve.cluster.kube.requests import (
     KubeResponse,
     ListPage,
     NoAnswerError,
+    QuietError,
     RefusedError,
     list_page,
     list_request,
@@ -102,11 +103,17 @@ class ServerAbilities:
     """What the reflectors of all kinds have found out about the server, so that one of them logs it."""
 
     streams_lists: bool = True
+    reports_progress: bool = True
 
     def refused_to_stream(self, why: str) -> None:
         if self.streams_lists:
             _log.info("the server does not stream lists, paged lists are used: %s", why)
         self.streams_lists = False
+
+    def was_quiet(self, why: str) -> None:
+        if self.reports_progress:
+            _log.info("the server sends no bookmarks to quiet watches, which are begun anew: %s", why)
+        self.reports_progress = False
 
 
 Deliver = Callable[[WatchBatch], Awaitable[None]]
@@ -159,6 +166,11 @@ class Reflector:
             self._version = ""
             self._discovery.forget(self._kind)
             return self._failed(str(error))
+        except QuietError as error:
+            # Nothing may have happened, or the connection is dead: the watch that follows shows whether the
+            # server answers, and misses nothing. A list has its own, shorter limit.
+            self._abilities.was_quiet(str(error))
+            return 0.0
         except (NoAnswerError, RefusedError) as error:
             return self._failed(str(error))
 

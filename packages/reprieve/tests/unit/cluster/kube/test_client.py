@@ -22,7 +22,7 @@ from reprieve.cluster.kube.client import (
     connected,
 )
 from reprieve.cluster.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, Login
-from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, RefusedError
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, QuietError, RefusedError
 from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.urgency import Lane, Urgency
 from reprieve_minicluster.virtual_time import run
@@ -325,10 +325,18 @@ def test_a_stream_that_breaks_off_or_falls_silent() -> None:
         writer.write(chunked(b"a\n", ended_well=False))
         await asyncio.sleep(10_000)
 
-    for answering in (break_off, fall_silent):
+    for answering, kind in ((break_off, NoAnswerError), (fall_silent, QuietError)):
         found, error = streamed(answering)
         assert found == [b"a"]
-        assert isinstance(error, NoAnswerError)
+        assert type(error) is kind
+
+
+def test_a_stream_that_does_not_begin_is_a_fault() -> None:
+    async def say_nothing(writer: asyncio.StreamWriter, head: str) -> None:
+        await asyncio.sleep(10_000)
+
+    found, error = streamed(say_nothing)
+    assert (found, type(error)) == ([], NoAnswerError)
 
 
 def test_a_stream_that_is_refused() -> None:

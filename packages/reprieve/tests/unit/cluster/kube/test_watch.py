@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reprieve.cluster.kube.discovery import Discovery
-from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, RefusedError
+from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, QuietError, RefusedError
 from reprieve.cluster.kube.watch import Reflector, ServerAbilities, WatchBatch
 from reprieve.cluster.port import ClusterEvent
 from reprieve.model.effects import Target
@@ -234,6 +234,18 @@ def test_the_next_list_is_streamed_if_the_server_can_by_then() -> None:
     server = Server([error_event(500)], [EXPIRED], listed, lists=(page(7),))
     assert names(followed(server)) == ["all", "+a8", "all"]
     assert server.starts() == ["stream", "list", "7", "stream", "9"]
+
+
+def test_a_watch_that_falls_silent_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """It is resumed at once, as often as it happens; that is logged once, however many kinds there are."""
+    caplog.set_level(logging.INFO)
+    abilities, quiet = ServerAbilities(), QuietError("nothing was sent for 150 s")
+    for _ in range(2):
+        server = Server([bookmark(5, ends_list=True)], quiet, quiet, quiet, [change("ADDED", pod("a", 6))])
+        assert names(followed(server, abilities=abilities)) == ["all", "+a6"]
+        assert server.starts()[:5] == ["stream", "5", "5", "5", "5"]
+    about_it = [(record.levelname, "no bookmarks" in record.message) for record in caplog.records]
+    assert about_it == [("INFO", True)]
 
 
 def test_paged_lists_are_logged_once_for_all_kinds(caplog: pytest.LogCaptureFixture) -> None:
