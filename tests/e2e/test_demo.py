@@ -8,30 +8,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from tests.processes import run_process, started
 
 REPRIEVE = str(Path(sys.executable).with_name("reprieve"))
-SCENES = (
-    "placement",
-    "workloads",
-    "gang",
-    "groups",
-    "trees",
-    "budgets",
-    "toleration",
-    "handover",
-    "crowd",
-    "resize",
-)
+USUAL = ("gang", "groups", "toleration", "crowd")
+SCENES = (*USUAL, "budgets", "trees", "handover", "resize", "placement", "workloads")
+PAGE = re.compile(r"on the page: (http://127\.0\.0\.1:\S+)")
 
 
 @pytest.fixture(scope="module")
 def shown() -> str:
     """The output of all scenes without input; the exit code is 0."""
-    command = [REPRIEVE, "demo", "--no-input"]
+    command = [REPRIEVE, "demo", "--all", "--no-input"]
     done = run_process(command, check=True, stdin=subprocess.DEVNULL)
     assert done.stderr == ""
     return untimed(done.stdout)
@@ -49,7 +41,7 @@ def paragraph(text: str, pod: str) -> str:
 
 
 def test_the_nodes_and_how_full_they_are(shown: str) -> None:
-    lines = shown.splitlines()
+    lines = scene_of(shown, "placement").splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("NODE "))
     names = [line.split()[0] for line in lines[head + 1 : head + 7]]
     assert names == ["cpu-1", "cpu-2", "cpu-3", "cpu-4", "gpu-1", "gpu-2"]
@@ -148,14 +140,14 @@ def test_time_goes_forward_and_the_end_is_a_table(shown: str) -> None:
 
 def test_two_runs_say_the_same(shown: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "1"}
-    command = [REPRIEVE, "demo", "--no-input"]
+    command = [REPRIEVE, "demo", "--all", "--no-input"]
     again = run_process(command, check=True, env=environment)
     assert untimed(again.stdout) == shown
 
 
 def test_no_input_is_expected(shown: str) -> None:
     """With stdin closed, as some supervisors start their children, it does not wait either."""
-    done = run_process(f"{REPRIEVE} demo <&-", shell=True, check=True)
+    done = run_process(f"{REPRIEVE} demo --all <&-", shell=True, check=True)
     assert untimed(done.stdout) == shown
 
 
@@ -173,7 +165,7 @@ def on_a_terminal(*arguments: str, key: bytes = b"\n", **environment: str) -> It
         text = ""
         while chunk := read(controller):
             text += chunk
-            if text.endswith(("next pod. ", "next step. ", "next scene. ")):
+            if text.endswith(("next pod. ", "next step. ", "key: end. ")):
                 yield text
                 text = ""
                 os.write(controller, key)
@@ -197,9 +189,26 @@ def test_on_a_terminal_it_waits_between_pods_and_shows_colour(monkeypatch: pytes
     assert "\x1b[" in parts[0]
 
 
-def test_on_a_terminal_it_waits_between_scenes() -> None:
-    *_, last = on_a_terminal("--scene", "gang", "--scene", "workloads")
-    assert "Scene 2 of 2: workloads" in last
+def test_ten_keys_lead_through_four_scenes_to_the_page() -> None:
+    """It begins with the gang, shows paths instead of manifests, and the page answers until the last key."""
+    parts: list[str] = []
+    for part in on_a_terminal(NO_COLOR="1"):
+        parts.append(part)
+        for address in PAGE.findall(part):
+            assert b"<title>" in urlopen(address).read()
+    text = "".join(parts).replace("\r", "")
+    assert len(parts) - 1 <= 10
+    assert len(PAGE.findall(text)) == 1
+    headings = re.findall(r"^Scene (\d of \d: \S+)$", text, re.MULTILINE)
+    assert headings == [f"{number} of 4: {name}" for number, name in enumerate(USUAL, start=1)]
+    assert "apiVersion" not in text
+    assert re.search(r"^\$ kubectl apply -f \S+/demo/gang-preemptor.yaml$", text, re.MULTILINE)
+
+
+def test_all_scenes_are_not_asked_for_beside_one() -> None:
+    done = run_process([REPRIEVE, "demo", "--all", "--scene", "gang"])
+    assert done.returncode == 2
+    assert "--all: expected no --scene beside it" in done.stderr
 
 
 @pytest.mark.parametrize(

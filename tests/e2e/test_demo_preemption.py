@@ -24,7 +24,7 @@ def shown(scene: str, *flags: str) -> str:
 
 def acts(text: str) -> list[str]:
     """What follows each command up to the next."""
-    return text.split("\n$ kubectl apply -f - <<'EOF'\n")[1:]
+    return re.split(r"\n\$ kubectl apply -f \S+\n", text)[1:]
 
 
 def happenings(act: str) -> list[tuple[float, str]]:

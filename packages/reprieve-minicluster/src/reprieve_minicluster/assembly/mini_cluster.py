@@ -22,6 +22,7 @@ from reprieve.model.json import Json
 from reprieve.model.resources import milli
 from reprieve.page.live import PictureFeed
 from reprieve.runtime.improver import WorkerProcess
+from reprieve.runtime.journal import Journal
 from reprieve.runtime.logs import DecisionLog
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
@@ -68,11 +69,12 @@ async def cluster_in_process(
     clock: Callable[[], float],
     record: Callable[[Decision], None] = ignore,
     telemetry: Telemetry | None = None,
+    journal: Journal | None = None,
 ) -> AsyncIterator[MiniCluster]:
     """A cluster in this process, with a scheduler, for as long as the context is open."""
     cluster = MiniCluster(clock, features=features_of(EVERYTHING))
     settings = settings_of(configured, EVERYTHING)
-    machine = observed_scheduler(Scheduler(settings), telemetry)
+    machine = observed_scheduler(Scheduler(settings), telemetry, journal)
     remembering = with_history(cluster, clock, settings)
     loop = Loop(machine, remembering, clock, record, limits_of(EVERYTHING))
     cluster.start()

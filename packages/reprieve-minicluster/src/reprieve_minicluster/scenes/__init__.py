@@ -13,19 +13,21 @@ from reprieve.model.json import Json
 
 ListObjects = Callable[[str], list[Json]]  # those of a kind
 
-# Name: what it shows.
+# Name: what it shows. The first few are what everybody should see.
 SCENES = {
-    "placement": "pods are placed one by one, and each result is explained",
-    "workloads": "a cluster in one process: the pods of a Deployment and a Job are scheduled, run and end",
     "gang": "a gang preempts for all of its pods, or not at all",
     "groups": "a group is evicted as a whole, or not at all",
-    "trees": "a job with roles, a leader and workers, preempts as one and is evicted as one",
-    "budgets": "a PodDisruptionBudget is respected",
     "toleration": "a preemptor waits until a toleration ends, to the second",
-    "handover": "other pods are scheduled while victims terminate, and none takes the reserved room",
     "crowd": "what a gang stops in a crowded cluster, by kube-scheduler's algorithm and by ours",
+    "budgets": "a PodDisruptionBudget is respected",
+    "trees": "a job with roles, a leader and workers, preempts as one and is evicted as one",
+    "handover": "other pods are scheduled while victims terminate, and none takes the reserved room",
     "resize": "a running pod gets more cpu in place, and another is preempted for it",
+    "placement": "pods are placed one by one, and each result is explained",
+    "workloads": "a cluster in one process: the pods of a Deployment and a Job are scheduled, run and end",
 }
+USUAL_SCENES = tuple(SCENES)[:4]
+ON_THE_PAGE = "gang"  # its journal is shown at the end
 
 
 _MODULES = ("placement", "workloads", "crowd")
@@ -61,9 +63,12 @@ class ScenePacing:
     speed: float | None = None  # simulated seconds per second; None: as fast as possible
 
 
-def play_scene(name: str, pace: ScenePacing, command: str) -> None:
-    """``command``: what the user has typed, as in `reprieve demo`. Scenes are loaded when they are played."""
+def play_scene(name: str, pace: ScenePacing, command: str, journal: Path | None = None) -> None:
+    """``command``: what the user has typed, as in `reprieve demo`. Scenes are loaded when they are played.
+
+    ``journal``: a directory where the scheduler of a scripted scene writes its journal.
+    """
     if name in _MODULES:
         import_module(f"reprieve_minicluster.scenes.{name}").play(pace, command)
     else:
-        import_module("reprieve_minicluster.scenes.scripts").play(name, pace)
+        import_module("reprieve_minicluster.scenes.scripts").play(name, pace, journal)

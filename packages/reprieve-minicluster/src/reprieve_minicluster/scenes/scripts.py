@@ -5,9 +5,13 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
 from reprieve import config
+from reprieve.assembly.journals import journal_in
+from reprieve.assembly.scheduler_settings import EVERYTHING
+from reprieve.cli.terminal import note
 from reprieve.cli.terminal import show_fitting as show
 from reprieve.cluster.api.documents import documents
 from reprieve.cluster.port import ClusterEvent
@@ -85,7 +89,7 @@ class Apply:
 
     @property
     def command(self) -> tuple[str, ...]:
-        return ("$ kubectl apply -f - <<'EOF'", *self.manifest.splitlines(), "EOF")
+        return (f"$ kubectl apply -f {self.path}",)
 
     def apply_to(self, cluster: MiniCluster) -> None:
         submit(cluster, (document for document in documents(self.manifest) if isinstance(document, dict)))
@@ -104,9 +108,9 @@ class Script:
     metrics: tuple[str, ...] = ()
 
 
-def play_script(pace: ScenePacing, script: Script) -> None:
+def play_script(pace: ScenePacing, script: Script, journal: Path | None) -> None:
     scene = ScriptedScene(pace)
-    run(scene.run(script), pace.speed)
+    run(scene.run(script, journal), pace.speed)
     if script.metrics:
         show([BLANK, TextLine("The metrics of it:"), BLANK])
         show(indented(_metrics(scene.telemetry, script.metrics)))
@@ -120,22 +124,23 @@ class ScriptedScene:
         self._answers: dict[Target, str] = {}  # the last decision text of each demand
         self.telemetry = Telemetry()
 
-    async def run(self, script: Script) -> None:
-        before = script.before
-        async with cluster_in_process(
-            _configured(script.args), clock, self._decided, self.telemetry
-        ) as cluster:
-            watching = asyncio.create_task(self._watch(cluster.watch()))
-            try:
-                before.apply_to(cluster)
-                await asyncio.sleep(before.seconds)
-                show([*map(TextLine, before.text), *indented([TextLine(before.path)]), BLANK])
-                show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
-                self._begin = clock()
-                for step in script.steps:
-                    await self._step(cluster, step)
-            finally:
-                watching.cancel()
+    async def run(self, script: Script, journal: Path | None) -> None:
+        before, configured = script.before, _configured(script.args)
+        with journal_in(journal, configured, EVERYTHING, note) as written:
+            async with cluster_in_process(
+                configured, clock, self._decided, self.telemetry, written
+            ) as cluster:
+                watching = asyncio.create_task(self._watch(cluster.watch()))
+                try:
+                    before.apply_to(cluster)
+                    await asyncio.sleep(before.seconds)
+                    show([*map(TextLine, before.text), *indented([TextLine(before.path)]), BLANK])
+                    show([*_nodes(cluster.list), BLANK, *_pods(cluster.list)])
+                    self._begin = clock()
+                    for step in script.steps:
+                        await self._step(cluster, step)
+                finally:
+                    watching.cancel()
 
     async def _step(self, cluster: MiniCluster, step: SceneStep) -> None:
         self._pace.wait("the next step")
@@ -416,6 +421,6 @@ SCRIPTS: dict[str, tuple[Script, ...]] = {
 }
 
 
-def play(name: str, pace: ScenePacing) -> None:
+def play(name: str, pace: ScenePacing, journal: Path | None) -> None:
     for script in SCRIPTS[name]:
-        play_script(pace, script)
+        play_script(pace, script, journal)

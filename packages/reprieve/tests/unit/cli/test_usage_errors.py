@@ -24,8 +24,8 @@ def said(*arguments: str) -> str:
         ("config validat x", 'validat: no such command (did you mean "validate"?)'),
         (
             "demo --scene gng",
-            "--scene: expected one of placement, workloads, gang, groups, trees, budgets, toleration, "
-            'handover, crowd, resize, got "gng" (did you mean "gang"?)',
+            "--scene: expected one of gang, groups, toleration, crowd, budgets, trees, handover, resize, "
+            'placement, workloads, got "gng" (did you mean "gang"?)',
         ),
         ("demo --sped 1", '--sped: no such option (did you mean "--speed"?)'),
         ("demo --speed x", '--speed: expected a number, got "x"'),
