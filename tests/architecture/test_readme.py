@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reprieve.model.effects import Target
-from reprieve.scheduler.reporting.preemption_notes import AnnouncedPreemptor, AnnouncedVictims, preempting
 from tests.architecture.source import ROOT, code_blocks
 from tests.processes import run_process
 
-WHATIF = "reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
+WHATIF = ".venv/bin/reprieve whatif --from docs/examples/cluster.yaml -f docs/examples/inference.yaml"
 UP = (
     "told=$(mktemp); reprieve up > $told & "
     "until grep -q 'get nodes' $told || ! kill -0 $!; do sleep 0.1; done; "
@@ -44,12 +42,47 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     assert commands()[:2] == ["make demo", "make test"]
 
 
-def test_the_event_in_the_readme_reads_as_events_do() -> None:
-    victims = tuple(Target("Pod", "default", name, name) for name in ("sweep-0", "sweep-1"))
-    gang = AnnouncedPreemptor(Target("PodGroup", "default", "train", "uid"), 1000, "d-c20385109b")
-    event = preempting(gang, AnnouncedVictims(victims, dict.fromkeys(victims, "gpu-0"), {}, ()))
-    assert event is not None
-    assert f"podgroup/train   {event.note}\n" in (ROOT / "README.md").read_text()
+def test_the_readme_is_two_screens_and_ends_with_three_doors() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 65
+    assert [line for line in lines if line.startswith("## ")] == ["## Try it", "## Ask it", "## Run it"]
+    assert not any(line.startswith(("- ", "* ")) for line in lines), "features are a table in why-reprieve.md"
+    picture = next(i for i, line in enumerate(lines) if line.startswith("!["))
+    assert picture < next(i for i, line in enumerate(lines) if line.startswith("|"))
+
+
+Comparison = dict[str, dict[str, str]]
+
+
+def comparison() -> Comparison:
+    """By feature and project, what the page about other projects says."""
+    page = (ROOT / "docs" / "concepts" / "why-reprieve.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    (header, _, *rows) = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: dict(zip(header[1:], row[1:], strict=True)) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("feature", "project", "said"),
+    [
+        ("A gang preempts", "kube-scheduler", "off by default"),
+        ("A group is preempted whole", "kube-scheduler", "the same gate"),
+        ("A gang preempts", "Kueue", "by quota"),
+        ("A victim is protected from preemptors", "Kueue", "`maxPriorityThreshold`"),
+        ("Eviction calls", "Volcano", "yes"),
+        ("Pods above the minimum", "Reprieve", "yes, then the others"),
+        ("A decision can be replayed", "Reprieve", "not after the first of its eight files is removed"),
+        ("Nodes that are compared", "kube-scheduler", "all for a gang"),
+        ("Devices", "kube-scheduler", "no pod is evicted for a device"),
+        ("A delay before it preempts", "KAI", "**yes**"),
+        ("Integrations", "Kueue", "**yes**"),
+        ("Quotas", "Reprieve", "no"),
+    ],
+)
+def test_others_are_compared_as_they_are(feature: str, project: str, said: str) -> None:
+    """What a reader who knows the others found wrong."""
+    (row,) = (cells for name, cells in comparison().items() if name.startswith(feature))
+    assert said in row[project]
 
 
 @pytest.mark.parametrize("command", [*commands(), *commands(MINI_CLUSTER)])
