@@ -16,34 +16,6 @@ ONE_MEANING = {
     "introduction",  # what each scene says of itself
     "play",
 }
-TO_BE_RENAMED = {
-    "added",
-    "begun",
-    "check",
-    "check_cluster",
-    "decision_in",
-    "decoded",
-    "document_of",
-    "is_counted",
-    "items",
-    "joined",
-    "measured",
-    "moment",
-    "name_of",
-    "namespace_in",
-    "priority_of_group",
-    "pruned",
-    "quality_of",
-    "refusal",
-    "resend",
-    "rules_of",
-    "same",
-    "shown",
-    "stamp",
-    "target_of",
-    "together",
-    "within",
-}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -75,5 +47,4 @@ def repeated_functions() -> dict[str, list[str]]:
 
 def test_no_public_function_name_has_two_meanings() -> None:
     repeated = {name: paths for name, paths in repeated_functions().items() if not name.startswith("on_")}
-    assert repeated.keys() - ONE_MEANING <= TO_BE_RENAMED, repeated
-    assert repeated.keys() >= ONE_MEANING
+    assert repeated.keys() == ONE_MEANING, repeated

@@ -12,7 +12,7 @@ from reprieve.model.effects import Bind, Effect, Evict, WriteStatus
 from reprieve.model.events import Gone
 from reprieve.model.json import Json
 from reprieve.model.urgency import FIRST, Urgency
-from reprieve.testing.cluster_contract import CHECKS, Check, check_cluster
+from reprieve.testing.cluster_contract import CHECKS, Check, check_contract
 from reprieve.testing.contract_fixture import BrokenContractError, ClusterFixture
 from reprieve_minicluster.store import parsed
 from reprieve_minicluster.virtual_time import clock, run
@@ -59,7 +59,7 @@ def test_the_mini_cluster_keeps_the_contract(check: Check, fault: WatchFault) ->
 @pytest.mark.parametrize("seed", range(20))
 def test_it_is_kept_when_watches_suffer(seed: int) -> None:
     plan = FaultPlan(seed, changes=tuple((fault, 0.2) for fault in WatchFault))
-    run(check_cluster(lambda: stage(WatchFault.RELIST, plan)))
+    run(check_contract(lambda: stage(WatchFault.RELIST, plan)))
 
 
 # --- a contract is worth what it finds ----------------------------------------------------------
@@ -108,4 +108,4 @@ def test_a_cluster_that_breaks_the_contract_is_found_out(kind: type[FaultyCluste
         yield ClusterFixture(mini, MiniOperator(mini, WatchFault.DROP), "contract")
 
     with pytest.raises(BrokenContractError):
-        run(check_cluster(make))
+        run(check_contract(make))

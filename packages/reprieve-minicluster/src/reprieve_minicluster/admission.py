@@ -26,7 +26,7 @@ from reprieve.cluster.admission.quotas import (
     charged,
     is_charged,
 )
-from reprieve.cluster.admission.structural_schemas import SchemaCheck, pruned
+from reprieve.cluster.admission.structural_schemas import SchemaCheck, without_unknown_fields
 from reprieve.cluster.admission.validation.metadata import (
     check_metadata,
     check_metadata_change,
@@ -58,7 +58,7 @@ def _admitted_custom(
     request: AdmissionRequest, kind: ResourceKind, schema: Json, lookup: Lookup, check: SchemaCheck
 ) -> AdmissionAnswer:
     old = request.old or {}
-    body, _ = pruned(_started(request, kind, old), schema)
+    body, _ = without_unknown_fields(_started(request, kind, old), schema)
     body = check.defaulted(body, schema)
     if request.creates and kind.namespaced:
         refusal = namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)

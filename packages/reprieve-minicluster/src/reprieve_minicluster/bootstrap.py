@@ -392,7 +392,7 @@ def _objects(found: Iterable[object]) -> Iterator[Json]:
             case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
                 yield from _objects(items)
             case dict() if document.get("kind") == snapshot_header.KIND:
-                if wrong := snapshot_header.refusal(document):
+                if wrong := snapshot_header.version_refusal(document):
                     raise SnapshotError(wrong)
                 objects = document.get("objects")
                 yield from _objects(objects if isinstance(objects, list) else ())

@@ -4,8 +4,8 @@ from contextlib import suppress
 from functools import partial
 
 from reprieve.cluster.admission.quotas import (
-    added,
-    is_counted,
+    counted_usage,
+    is_under_quota,
     usage_of,
 )
 from reprieve.cluster.api.values import part
@@ -18,7 +18,7 @@ from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_RESOURCE
 from reprieve_minicluster.store import Key, Store, Stored, WatchEvent, parsed
 
-_COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_counted(k.resource))
+_COUNTED = tuple(k.resource for k in BY_RESOURCE.values() if k.namespaced and is_under_quota(k.resource))
 _SCOPED = ("pods", "persistentvolumeclaims")  # the resources that quota scopes select by
 _DELAY = 0.1  # seconds from a change to the recount, so that a burst of changes costs one recount
 
@@ -72,5 +72,7 @@ class ResourceQuotaController(GuardedLoop):
         quota = parsed(stored)
         with suppress(ApiError):  # it was deleted meanwhile
             write_quota_status(
-                self._store, stored, {"hard": part(quota, "spec", "hard"), "used": added(quota, things)}
+                self._store,
+                stored,
+                {"hard": part(quota, "spec", "hard"), "used": counted_usage(quota, things)},
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.timestamps import stamp
-from reprieve.cluster.api.values import items, part, same, text_in, written
+from reprieve.cluster.api.values import items, means_the_same, part, text_in, written
 from reprieve.model.conditions import IN_PROGRESS, PENDING, PREEMPTION_DISABLED
 from reprieve.model.json import Json
 from reprieve.model.objects import Pod
@@ -31,8 +31,8 @@ class Allocation:
     def agrees_with(self, other: "Allocation") -> bool:
         """Compares amounts, not how they are written."""
         names = {*self.containers, *other.containers}
-        return same(self.whole, other.whole) and all(
-            same(self.containers.get(name), other.containers.get(name)) for name in names
+        return means_the_same(self.whole, other.whole) and all(
+            means_the_same(self.containers.get(name), other.containers.get(name)) for name in names
         )
 
 
@@ -120,7 +120,7 @@ def _must_restart(container: Json, status: Json, after: Json) -> bool:
     before = part(status, "resources")
     policies = {text_in(p, "resourceName"): p.get("restartPolicy") for p in items(container, "resizePolicy")}
     return any(
-        policies.get(name) == "RestartContainer" and not same(_of(name, before), _of(name, after))
+        policies.get(name) == "RestartContainer" and not means_the_same(_of(name, before), _of(name, after))
         for name in _RESIZABLE
     )
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from reprieve.cluster.admission.validation.resources import quality_of
+from reprieve.cluster.admission.validation.resources import quality_class
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.api.values import part
 from reprieve.model.json import Json
@@ -43,7 +43,7 @@ def ranked(key: Key, body: Json, weight: Amounts) -> RankedPod:
     priority = priority if isinstance(priority, int) else 0
     source = annotations.get(_STATIC[1], "api")
     static = _STATIC[0] in annotations or source != "api"
-    return RankedPod(key, priority, static or priority >= SYSTEM_CRITICAL, quality_of(spec), weight)
+    return RankedPod(key, priority, static or priority >= SYSTEM_CRITICAL, quality_class(spec), weight)
 
 
 def victims_for(

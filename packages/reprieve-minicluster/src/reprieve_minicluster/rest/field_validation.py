@@ -89,13 +89,17 @@ def _unread_rule_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
 
 def _pruned(place: ResourcePath, body: Json) -> Json:
     """Drop unknown fields; admission prunes custom kinds."""
-    return schema.pruned(place.api_version, place.kind.kind, body) if place.kind.custom is None else body
+    return (
+        schema.known_fields_of(place.api_version, place.kind.kind, body)
+        if place.kind.custom is None
+        else body
+    )
 
 
 def _findings(place: ResourcePath, body: Json) -> list[SchemaFinding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = structural_schemas.pruned(body, place.kind.custom.schemas[place.version])
+    _, unknown = structural_schemas.without_unknown_fields(body, place.kind.custom.schemas[place.version])
     return [SchemaFinding(path) for path in unknown]
 
 

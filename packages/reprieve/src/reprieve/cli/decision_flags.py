@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reprieve.cli.cluster_flags import ClusterFlags
-from reprieve.cli.flag_values import text_flag, together
+from reprieve.cli.flag_values import combined_options, text_flag
 from reprieve.cli.terminal import note
 
 if TYPE_CHECKING:
     from reprieve.assembly.decision_sources import DecisionPage, DecisionServer
     from reprieve.model.json import Json
 
-server_flags = together(
+server_flags = combined_options(
     text_flag(
         "--server",
         "URL",
@@ -28,7 +28,7 @@ server_flags = together(
         "--insecure-skip-tls-verify", "insecure", is_flag=True, help="Trust any certificate of --server."
     ),
 )
-decision_source_flags = together(
+decision_source_flags = combined_options(
     click.option(
         "--journal",
         metavar="DIR",

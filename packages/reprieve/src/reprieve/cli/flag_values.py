@@ -94,7 +94,7 @@ def text_flag(
     return click.option(*names, default="", metavar=metavar, help=text)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def combined_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one decorator, in the order of `--help`."""
 
     def decorate(command: Command) -> Command:

@@ -41,13 +41,13 @@ def print_run(number: int, run: Replayed | Headless) -> bool | None:
         found = f"{counted(run.events, 'event')}, {counted(run.decisions, 'decision')}"
         say(f"run {number}: {found}: all the same")
         return True
-    say(f"run {number}: a {run.difference.what} differs, at {moment(run.difference)}")
+    say(f"run {number}: a {run.difference.what} differs, at {moment_of_difference(run.difference)}")
     say(f"  was  {text(run.difference.written)}")
     say(f"  is   {text(run.difference.replayed)}")
     return False
 
 
-def moment(difference: ReplayDifference) -> str:
+def moment_of_difference(difference: ReplayDifference) -> str:
     return f"{datetime.fromtimestamp(difference.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 

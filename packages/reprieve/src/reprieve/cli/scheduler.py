@@ -47,7 +47,7 @@ def scheduler(ctx: click.Context, /, **flags: Any) -> None:
     log_to(verbosity=flags["verbosity"])
     wanted = wanted_of(flags)
     try:
-        document = document_of(flags)
+        document = configuration_document(flags)
         if flags["write_config_to"] is not None:
             return _write(document, flags["write_config_to"])
         daemon = assemble_daemon(document, wanted)
@@ -88,7 +88,7 @@ def wanted_of(flags: Flags) -> DaemonOptions:
     )
 
 
-def document_of(flags: Flags) -> object:
+def configuration_document(flags: Flags) -> object:
     """Only the flags for leader election override a file of --config, as in kube-scheduler."""
     document = with_flags(
         document_in(flags["config_file"] or None), "leaderElection", {key: flags[key] for key in _ELECTION}

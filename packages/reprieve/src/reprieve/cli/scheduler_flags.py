@@ -23,9 +23,9 @@ from reprieve.cli.flag_values import (
     Flags,
     Listed,
     Verbosity,
+    combined_options,
     switch,
     text_flag,
-    together,
 )
 from reprieve.cli.terminal import say
 from reprieve.model.formatting import quoted
@@ -39,7 +39,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: str | None
         ctx.exit()
 
 
-_connection = together(
+_connection = combined_options(
     click.option(
         "--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration; `-` for stdin."
     ),
@@ -50,7 +50,7 @@ _connection = together(
     text_flag("--feature-gates", "A=true,B=false", "Feature gates to enable or disable.", repeatable=True),
 )
 
-_election = together(
+_election = combined_options(
     switch(
         "--leader-elect", name="leaderElect", help="Elect a leader: only one replica schedules at a time."
     ),
@@ -82,7 +82,7 @@ _election = together(
     ),
 )
 
-_own_flags = together(
+_own_flags = combined_options(
     click.option(
         "--journal-dir",
         type=click.Path(path_type=Path, file_okay=False),
@@ -128,7 +128,7 @@ _VERSIONS = {
 }
 _OF_TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
-_serving = together(
+_serving = combined_options(
     click.option(
         "--secure-port",
         type=click.IntRange(0, 65535),
@@ -164,7 +164,7 @@ _serving = together(
     switch("--permit-port-sharing", default=False, help="Allow other processes to listen on the same port."),
 )
 
-_review = together(
+_review = combined_options(
     click.option(
         "--client-ca-file",
         type=File(),
@@ -352,7 +352,7 @@ def _ignored_flags(command: Command) -> Command:
     refused = [
         click.option(f"--{name}", hidden=True, expose_value=False, callback=_refuse) for name in _REFUSED
     ]
-    return together(*ignored, *refused)(command)
+    return combined_options(*ignored, *refused)(command)
 
 
 def ignored_flag_warnings(ctx: click.Context) -> list[str]:
@@ -382,4 +382,4 @@ def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> No
         raise click.UsageError(f"{flag}: not supported: {_REFUSED[flag.removeprefix('--')]}", ctx)
 
 
-scheduler_flags = together(_connection, _election, _serving, _review, _own_flags, _ignored_flags)
+scheduler_flags = combined_options(_connection, _election, _serving, _review, _own_flags, _ignored_flags)

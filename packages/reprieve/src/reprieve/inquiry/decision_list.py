@@ -23,9 +23,9 @@ from reprieve.scheduler.reporting.decision_document import (
     API_VERSION,
     decision_of,
     document_of,
+    exact_stamp,
     moment_of,
     plain,
-    stamp,
 )
 from reprieve.scheduler.reporting.older_decisions import V1ALPHA1
 
@@ -61,8 +61,8 @@ def _written(plan: PlanCourse | None) -> Json | None:
     if plan is None:
         return None
     written, ended_at = plain(plan), plan.ended_at
-    reached = {stage: stamp(moment) for stage, moment in plan.reached.items()}
-    return {**written, "endedAt": stamp(ended_at) if ended_at is not None else None, "reached": reached}
+    reached = {stage: exact_stamp(moment) for stage, moment in plan.reached.items()}
+    return {**written, "endedAt": exact_stamp(ended_at) if ended_at is not None else None, "reached": reached}
 
 
 def list_document(items: Sequence[Json], revision: int = 0, version: str = API_VERSION) -> Json:

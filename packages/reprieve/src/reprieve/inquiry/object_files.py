@@ -268,7 +268,7 @@ def _add_value(document: object, number: int, found: _Found) -> None:
 
 
 def _add_header(header: Json, found: _Found) -> None:
-    if wrong := snapshot_header.refusal(header):
+    if wrong := snapshot_header.version_refusal(header):
         raise _UnusableError(wrong)
     configuration, notes = header.get("configuration"), header.get("notes")
     namespaces = header.get("podsReadIn")

@@ -11,7 +11,7 @@ from reprieve.inquiry.seen_events import with_evictions
 from reprieve.inquiry.trials import Asking
 from reprieve.inquiry.why import Evidence, Remedy, Source, Statement
 from reprieve.model.effects import Target
-from reprieve.model.groups import group_key, groups_table, name_of
+from reprieve.model.groups import group_key, groups_table, kind_and_name
 from reprieve.model.objects import Pod, PriorityClass
 from reprieve.placement.demand import Demand
 from reprieve.preemption.exposure import exposure
@@ -122,7 +122,7 @@ def preemption_priority_statements(pod: Pod, evidence: Evidence, asking: Asking)
     if permitted is None or around is None or ANNOTATION not in around.metadata.annotations:
         return
     classes = {known.metadata.name: known for known in evidence.classes()}
-    fault, name = permitted.fault(around, classes), name_of(around)
+    fault, name = permitted.fault(around, classes), kind_and_name(around)
     if fault:
         yield Statement("Protected", "InvalidPreemptionPriority", f"{name}: {fault}{_BY}.", Source.OBJECT)
         return

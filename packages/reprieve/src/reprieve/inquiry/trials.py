@@ -15,7 +15,7 @@ from reprieve.inquiry.whatif import WhatIfReport, whatif
 from reprieve.inquiry.why import Evidence
 from reprieve.inquiry.world_changes import WorldChange
 from reprieve.model.effects import Target
-from reprieve.model.groups import group_key, groups_table, name_of
+from reprieve.model.groups import group_key, groups_table, kind_and_name
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Node, Pod, PodGroup, PriorityClass
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.targets import pod_target
@@ -86,7 +86,7 @@ class Trials:
             match thing:
                 case Pod() if self._is_asked(thing):
                     return msgspec.structs.replace(thing, spec=msgspec.structs.replace(thing.spec, **given))
-                case PodGroup() | CompositePodGroup() if name_of(thing) in groups:
+                case PodGroup() | CompositePodGroup() if kind_and_name(thing) in groups:
                     return msgspec.structs.replace(thing, spec=msgspec.structs.replace(thing.spec, **given))
             return thing
 
@@ -167,7 +167,7 @@ class Trials:
                 case Pod():
                     return bool(thing.spec.node_name) and pod_target(thing) not in self._asked
                 case PodGroup() | CompositePodGroup():
-                    return name_of(thing) not in groups
+                    return kind_and_name(thing) not in groups
             return True
 
         return [one for one in self.evidence.cluster.seen if stays(one.object)]

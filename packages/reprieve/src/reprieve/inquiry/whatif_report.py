@@ -14,7 +14,7 @@ from reprieve.inquiry.whatif import ExcludedNode, SnapshotFacts, WhatIfAnswer, W
 from reprieve.model.json import Json
 from reprieve.report import v1alpha1
 from reprieve.scheduler.reporting.decision import Loser, Miss
-from reprieve.scheduler.reporting.decision_document import API_VERSION, placements_of, plain, stamp
+from reprieve.scheduler.reporting.decision_document import API_VERSION, exact_stamp, placements_of, plain
 from reprieve.scheduler.reporting.older_decisions import V1ALPHA1
 
 MOST_NODES = 200  # of those that were excluded; the others are only counted
@@ -86,7 +86,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         **written,
         "placements": placements_of(report.placements),
         "excludedLeftOut": len(report.excluded) - len(shown),
-        "retryAt": stamp(report.retry_at) if report.retry_at is not None else None,
+        "retryAt": exact_stamp(report.retry_at) if report.retry_at is not None else None,
         "digest": digest_of(answer),
         "policy": answer.policy,
         "partial": answer.snapshot.is_partial,
@@ -108,7 +108,7 @@ def snapshot_json(snapshot: SnapshotFacts) -> Json:
         "resourceVersion": snapshot.resource_version,
         "nodes": snapshot.nodes,
         "pods": snapshot.pods,
-        "takenAt": stamp(snapshot.taken_at) if snapshot.is_dated else None,
+        "takenAt": exact_stamp(snapshot.taken_at) if snapshot.is_dated else None,
     }
 
 
@@ -148,9 +148,12 @@ def _report_v1alpha1(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "refusedBy": v1alpha1.because_json(report.refusal),
         "nearestMiss": _miss_without_kept(report.miss),
         "nearestMissAfterPreemption": _miss_without_kept(report.at_best),
-        "retryAt": v1alpha1.stamp(report.retry_at) if report.retry_at is not None else None,
+        "retryAt": v1alpha1.millisecond_stamp(report.retry_at) if report.retry_at is not None else None,
         "notes": list(answer.notes),
-        "snapshot": {**snapshot_json(answer.snapshot), "takenAt": v1alpha1.stamp(answer.snapshot.taken_at)},
+        "snapshot": {
+            **snapshot_json(answer.snapshot),
+            "takenAt": v1alpha1.millisecond_stamp(answer.snapshot.taken_at),
+        },
     }
 
 

@@ -143,11 +143,11 @@ class Groups:
         for _ in range(DEEPEST):
             if group is None:
                 return
-            yield name_of(group), group
+            yield kind_and_name(group), group
             namespace, parent = group.metadata.namespace, group.spec.parent
             group = self.composites.get((namespace, parent)) if parent else None
         if isinstance(group, CompositePodGroup) and (root := self._root_of(group)) is not None:
-            yield name_of(root), root
+            yield kind_and_name(root), root
 
     def _root_of(self, composite: CompositePodGroup) -> CompositePodGroup | None:
         """The outermost known group around it, or the group itself; None in a cycle.
@@ -238,7 +238,7 @@ def _parent(group: Group) -> GroupKey:
     return group.metadata.namespace, group.spec.parent
 
 
-def name_of(group: Group) -> str:
+def kind_and_name(group: Group) -> str:
     """With its kind."""
     return "/".join((type(group).__name__, *key_of(group)))
 

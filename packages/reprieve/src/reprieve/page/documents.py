@@ -14,7 +14,7 @@ from reprieve.model.effects import Target
 from reprieve.model.json import Json
 from reprieve.model.resources import MEMORY
 from reprieve.page.picture import GroupGone, NodeGone, Picture, PictureChange, PodGone
-from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_in
+from reprieve.page.rows import GroupRow, NodeRow, PodRow, name_key, namespace_of_key
 from reprieve.report.decisions import decision_lines, shown_bound, shown_cost
 from reprieve.report.hidden_names import MayGet, Named, may_get_all, named_in, without_hidden_names
 from reprieve.runtime.recent_decisions import KeptDecision, PlanCourse
@@ -105,7 +105,7 @@ class _Namespaces:
         self._known: dict[str, bool] = {}
 
     def has(self, key: str) -> bool:
-        namespace = namespace_in(key)
+        namespace = namespace_of_key(key)
         known = self._known.get(namespace)
         if known is None:
             known = self._known[namespace] = self._may_get("Pod", namespace)
@@ -114,7 +114,7 @@ class _Namespaces:
 
 def _shows_group(key: str, may_get: MayGet) -> bool:
     kind = "CompositePodGroup" if key.startswith("CompositePodGroup ") else "PodGroup"
-    return may_get(kind, namespace_in(key))
+    return may_get(kind, namespace_of_key(key))
 
 
 def _node(row: NodeRow, resources: Sequence[str]) -> list[Any]:
@@ -164,7 +164,7 @@ def change_json(
 
 
 def _pod(row: PodRow, resources: Sequence[str], may_get: MayGet) -> list[Any]:
-    shown = may_get("Pod", namespace_in(row.key))
+    shown = may_get("Pod", namespace_of_key(row.key))
     group = row.group if row.group and _shows_group(row.group, may_get) else None
     return [
         row.key if shown else "",
@@ -297,11 +297,11 @@ def kinds_in_changes(changes: Iterable[PictureChange]) -> Iterator[Named]:
 def _kinds_in_change(change: PictureChange) -> Iterator[Named]:
     match change:
         case PodRow(key=key, group=group):
-            yield "Pod", namespace_in(key)
+            yield "Pod", namespace_of_key(key)
             if group:
-                yield "PodGroup", namespace_in(group)
+                yield "PodGroup", namespace_of_key(group)
         case GroupRow(key=key) | GroupGone(key=key):
-            yield "PodGroup", namespace_in(key)
-            yield "CompositePodGroup", namespace_in(key)
+            yield "PodGroup", namespace_of_key(key)
+            yield "CompositePodGroup", namespace_of_key(key)
         case KeptDecision(decision=decision):
             yield from named_in(decision)

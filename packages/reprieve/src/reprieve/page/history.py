@@ -15,7 +15,7 @@ from reprieve.page.picture import Picture
 from reprieve.runtime.journal import JournalError, JournalPosition
 from reprieve.runtime.journal_lines import Asked, Began, Entry, Observed, Recorded
 from reprieve.scheduler.reporting.decision import Decision, Outcome
-from reprieve.scheduler.reporting.decision_document import UnreadableDecisionError, decoded
+from reprieve.scheduler.reporting.decision_document import UnreadableDecisionError, read_decision
 
 # --- lines of a journal --------------------------------------------------------------------------
 
@@ -27,19 +27,19 @@ def fold_entry(picture: Picture, entry: Entry) -> None:
         case Observed(now, events):
             picture.observe(events, now.wall)
         case Asked(now):
-            decision = decision_in(entry)
+            decision = recorded_decision(entry)
             if decision is not None:
                 picture.decide(decision, now.wall)
         case Recorded(at, records):
             picture.record(records, at)
 
 
-def decision_in(entry: Asked) -> Decision | None:
+def recorded_decision(entry: Asked) -> Decision | None:
     """Raises JournalError."""
     if entry.decision is None:
         return None
     try:
-        return decoded(entry.decision)
+        return read_decision(entry.decision)
     except UnreadableDecisionError as error:
         raise JournalError(f"a decision of the journal cannot be read: {error}") from error
 
@@ -211,7 +211,7 @@ class JournalHistory:
     def _count(self, entry: Entry) -> None:
         if not isinstance(entry, Asked) or entry.decision is None or _PREEMPTS not in entry.decision:
             return  # most decisions are none of these, and need not be decoded twice
-        decision = decision_in(entry)
+        decision = recorded_decision(entry)
         if decision is not None and decision.preemption is not None and decision.preemption.pods:
             minute = int(entry.at // _MINUTE)
             self._minutes[minute] = self._minutes.get(minute, 0) + 1

@@ -81,7 +81,7 @@ class WorkPace:
 
 
 @asynccontextmanager
-async def begun(request: web.Request, response: web.StreamResponse) -> AsyncIterator[None]:
+async def answering(request: web.Request, response: web.StreamResponse) -> AsyncIterator[None]:
     """Ends the connection on errors: nothing else can tell that an answer that has begun is not whole."""
     await response.prepare(request)
     try:
@@ -99,7 +99,7 @@ async def begun(request: web.Request, response: web.StreamResponse) -> AsyncIter
 async def delivered(request: web.Request, body: bytes, headers: Mapping[str, str]) -> web.StreamResponse:
     """Sends the body in pieces: a reader that takes none is dropped, and one that is slow has an end, too."""
     response = web.StreamResponse(headers={**headers, "Content-Length": str(len(body))})
-    async with begun(request, response), asyncio.timeout(_DELIVERY_SECONDS):
+    async with answering(request, response), asyncio.timeout(_DELIVERY_SECONDS):
         for start in range(0, len(body), _PIECE):
             await _send(response, body[start : start + _PIECE])
         await response.write_eof()

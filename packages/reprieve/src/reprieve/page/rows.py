@@ -79,7 +79,7 @@ def composite_key(namespace: str, name: str) -> str:
     return f"CompositePodGroup {namespace}/{name}"
 
 
-def namespace_in(key: str) -> str:
+def namespace_of_key(key: str) -> str:
     """The namespace of a pod or group, by its key."""
     return key.rpartition(" ")[2].partition("/")[0]
 

@@ -25,7 +25,7 @@ from reprieve.page.readers import (
     ChangeStream,
     ReaderPlaces,
     WorkPace,
-    begun,
+    answering,
     delivered,
     is_connected,
     named_request,
@@ -266,7 +266,7 @@ class _Api:
         headers = {**_HEADERS, "Content-Type": _EVENT_STREAM, "X-Accel-Buffering": "no"}
         response = web.StreamResponse(headers=headers)
         with self._streams.one(sight.reader), live.reading():
-            async with begun(request, response):
+            async with answering(request, response):
                 await self._follow(ChangeStream(request, response), live, sight, revision)
         return response
 

@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import Snapshot
-from reprieve.placement.constraints.spread import rules_of
+from reprieve.placement.constraints.spread import spread_rules_of
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
@@ -72,7 +72,7 @@ def _ties(ask: Ask) -> Iterator[tuple[Ties, frozenset[Code]]]:
         yield Ties.PRESENCE, _VOLUMES
     if shape.affinity:
         yield Ties.ORDER, frozenset({Code.POD_AFFINITY})
-    if rules_of(ask, required=True):
+    if spread_rules_of(ask, required=True):
         yield Ties.ORDER, frozenset({Code.SPREAD_SKEW})
     if has_unbound_claims(ask.view, shape):
         yield Ties.ORDER, _BOUND  # the first to be placed decides which volume a claim gets

@@ -11,7 +11,7 @@ from reprieve.model.objects import Taint, Toleration
 from reprieve.model.selectors import tolerated
 from reprieve.model.shape import SpreadRule
 from reprieve.placement.constraints.pods import near
-from reprieve.placement.constraints.spread import fully_labelled, homes, included, rules_of
+from reprieve.placement.constraints.spread import fully_labelled, homes, included, spread_rules_of
 from reprieve.placement.demand import Ask, Scorer
 from reprieve.placement.profile import HOSTNAME, Preference
 from reprieve.placement.resource_scores import HIGHEST, allocation, balance
@@ -120,7 +120,7 @@ def _stretched(raw: Ints, feasible: Mask) -> Ints:
 
 
 def spread_score(ask: Ask, feasible: Mask) -> Ints | None:
-    rules = rules_of(ask, required=False)
+    rules = spread_rules_of(ask, required=False)
     if not rules:
         return None
     counting = np.ones(len(feasible), np.bool_)

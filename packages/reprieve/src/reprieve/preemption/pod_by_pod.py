@@ -92,7 +92,7 @@ def _plan_in(domain: Domain, question: Question, now: float, find: FindCandidate
         view = with_taken(ask, nodes[-1])
     if not demand.is_met_by(nodes):
         return _too_few(refusals, plans) if refusals else NoPlan(Why.NO_HELP)
-    return joined(domain.name, demand.pods, nodes, plans)
+    return joined_plans(domain.name, demand.pods, nodes, plans)
 
 
 def _is_spare(demand: Demand, position: int, nodes: Sequence[int]) -> bool:
@@ -125,7 +125,7 @@ def _alone(pod: int, domain: Domain, question: Question) -> Demand:
     )
 
 
-def joined(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
+def joined_plans(domain: str, pods: tuple[int, ...], nodes: Sequence[int], plans: Sequence[Plan]) -> Plan:
     """One plan for several pods, from plans that were made one after the other."""
     victims = {unit.name: unit for plan in plans for unit in plan.victims}
     spared = {unit.name: unit for plan in plans for unit in plan.spared if unit.name not in victims}

@@ -14,7 +14,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import host_ports, kept_apart, pod_affinity
 from reprieve.placement.constraints.resources import is_ignored
-from reprieve.placement.constraints.spread import rules_of
+from reprieve.placement.constraints.spread import spread_rules_of
 from reprieve.placement.demand import Ask, Constraint
 from reprieve.placement.place import survey
 from reprieve.preemption.budgets import UnitShares, shares_of
@@ -302,7 +302,7 @@ def _matter_on_their_node(ask: Ask, constraints: tuple[Constraint, ...]) -> bool
     shape, nodes = ask.shape, ask.view.nodes
     if shape.affinity or shape.claims or shape.disks or shape.inline_volumes:
         return False
-    if pod_affinity not in constraints or any(rules_of(ask, required=True)):
+    if pod_affinity not in constraints or any(spread_rules_of(ask, required=True)):
         return False
     return all(_is_one_node_each(nodes.label(key)) for key in {key for key, _ in kept_apart(ask)})
 

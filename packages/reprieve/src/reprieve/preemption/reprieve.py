@@ -19,7 +19,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot, on_nodes
 from reprieve.model.whatif import moved, without
 from reprieve.placement.constraints.pods import host_ports, kept_apart, pod_affinity
 from reprieve.placement.constraints.resources import is_ignored, resources
-from reprieve.placement.constraints.spread import fully_labelled, included, rules_of, spread
+from reprieve.placement.constraints.spread import fully_labelled, included, spread, spread_rules_of
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import Placement, survey, with_taken
 from reprieve.placement.profile import Profile
@@ -96,7 +96,7 @@ def _rules_apart(ask: Ask, placed: PlacedDemand, asking: Sequence[int]) -> Itera
 
 
 def _rules_of_spread(ask: Ask, placed: PlacedDemand, asking: Sequence[int]) -> Iterator["_Spread"]:
-    view, rules = ask.view, rules_of(ask, required=True)
+    view, rules = ask.view, spread_rules_of(ask, required=True)
     labelled = fully_labelled(ask, rules)
     for rule in rules:
         matching = np.zeros(len(view.pods), np.bool_)
@@ -249,7 +249,7 @@ def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
         shape = ask.shape
         for term in (*shape.affinity, *shape.anti_affinity):
             mask |= view.pods_matching(term)
-        for rule in rules_of(ask, required=True):
+        for rule in spread_rules_of(ask, required=True):
             mask |= view.pods.matching(rule.selector, frozenset((shape.namespace,)))
         terms = view.terms_matching(pod).anti_affinity
         for _, pods, _ in view.pods.carriers(terms, view.pods.anti_affinity):

@@ -48,7 +48,7 @@ def decision_v1alpha1(decision: Decision) -> Json:
         "apiVersion": API_VERSION,
         "kind": "Decision",
         "id": decision.id,
-        "at": stamp(decision.at),
+        "at": millisecond_stamp(decision.at),
         "outcome": _OUTCOMES[decision.outcome],
         "demand": {
             "kind": demand.kind,
@@ -77,7 +77,7 @@ def decision_v1alpha1(decision: Decision) -> Json:
         "refused": [_finding_json(finding) for finding in decision.findings],
         "nearestMiss": miss_json(decision.miss),
         "eviction": _eviction_json(decision.eviction),
-        "retryAt": stamp(decision.retry_at) if decision.retry_at is not None else None,
+        "retryAt": millisecond_stamp(decision.retry_at) if decision.retry_at is not None else None,
         "unproved": because_json(decision.unproved),
         **quality_json(room.quality, room.onward),
     }
@@ -86,7 +86,7 @@ def decision_v1alpha1(decision: Decision) -> Json:
 def plan_v1alpha1(
     stage: str, end: str | None, ended_at: float | None, used: Sequence[str], wasted: Sequence[str]
 ) -> Json:
-    ended = stamp(ended_at) if ended_at is not None else None
+    ended = millisecond_stamp(ended_at) if ended_at is not None else None
     return {
         "stage": stage,
         "end": str(end) if end is not None else None,
@@ -229,13 +229,13 @@ def _limited_json(one: ProtectedBy) -> Json:
 
 
 def _stamp_of(moment: float | None) -> str | None:
-    return stamp(moment) if moment is not None else None
+    return millisecond_stamp(moment) if moment is not None else None
 
 
 def because_json(because: EvictionReason | None) -> Json | None:
     return None if because is None else {"code": str(because.code), "text": because.text}
 
 
-def stamp(moment: float) -> str:
+def millisecond_stamp(moment: float) -> str:
     when = datetime.fromtimestamp(writable(moment), UTC)
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -20,11 +20,11 @@ from reprieve.model.events import PlanImproved
 from reprieve.preemption.least_disturbance.solver_task import (
     ImprovePlan,
     answer_of,
+    limited_to,
     message_of,
     seconds_for,
     solved,
     spent_on,
-    within,
 )
 from reprieve.runtime.solver_worker import ANSWER, REQUEST, time_to_search
 from reprieve.supervision.supervisor import log_mishap
@@ -50,7 +50,7 @@ class InProcess:
 
     async def solve(self, message: bytes) -> bytes | None:
         most = int(_UNITS_PER_SECOND * time_to_search(seconds_for(message)))
-        answer = solved(within(message, most))
+        answer = solved(limited_to(message, most))
         await asyncio.sleep(spent_on(answer) / _UNITS_PER_SECOND)
         return answer
 

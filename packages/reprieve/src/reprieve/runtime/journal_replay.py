@@ -16,7 +16,7 @@ from reprieve.runtime.journal_lines import Asked, Began, Observed, Recorded
 from reprieve.runtime.observers import Machine
 from reprieve.scheduler.plans.plan_records import PlanRecord
 from reprieve.scheduler.reporting.decision import Decision
-from reprieve.scheduler.reporting.decision_document import decoded, encoded
+from reprieve.scheduler.reporting.decision_document import encoded, read_decision
 
 
 class Compared(StrEnum):
@@ -121,7 +121,7 @@ class _Repetition:
         """Byte for byte; of an older form, what it decided."""
         if written == decided or written is None or decided is None or self._began.has_documents:
             return written == decided
-        return _gist(decoded(written)) == _gist(decoded(decided))
+        return _gist(read_decision(written)) == _gist(read_decision(decided))
 
     def _compare_records(self, at: float, written: tuple[PlanRecord, ...]) -> None:
         (_, expected), self._last = self._last, (at, ())

@@ -27,7 +27,7 @@ from reprieve.scheduler.plans.plan_records import (
     VictimsJudged,
 )
 from reprieve.scheduler.reporting.decision import Decided, Decision, DecisionPart, Outcome
-from reprieve.scheduler.reporting.decision_document import decoded
+from reprieve.scheduler.reporting.decision_document import read_decision
 
 _decode = msgspec.json.Decoder(Decision).decode
 _encode = msgspec.json.Encoder().encode
@@ -177,7 +177,7 @@ def remember(kept: RecentDecisions, results: Iterable[Asked | Recorded]) -> None
     for result in results:
         match result:
             case Asked(decision=body) if body is not None:
-                kept.keep(decoded(body))
+                kept.keep(read_decision(body))
             case Recorded(records=records):
                 kept.on_recorded(records)
             case Asked():

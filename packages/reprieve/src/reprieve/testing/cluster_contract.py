@@ -23,7 +23,7 @@ from reprieve.model.effects import (
     WriteStatus,
 )
 from reprieve.model.objects import Condition
-from reprieve.testing.contract_fixture import ClusterFixture, RecordingWatcher, expect, target_of
+from reprieve.testing.contract_fixture import ClusterFixture, RecordingWatcher, event_target, expect
 
 
 async def lists_then_watches(fixture: ClusterFixture) -> None:
@@ -55,7 +55,7 @@ async def reports_deletions(fixture: ClusterFixture) -> None:
         second = await fixture.pod("pod")
         await watcher.until(lambda: watcher.sees(second), f"the new {second} must be shown")
         expect(watcher.has_lost(first), f"the old {first} must be reported as Gone with its own UID")
-        seen = [target_of(event) for event in watcher.about(first)]
+        seen = [event_target(event) for event in watcher.about(first)]
         expect(
             seen.index(second) > 0 and seen[-1] == second,
             "the new pod must come after the old one is Gone",
@@ -342,7 +342,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-async def check_cluster(make: Maker) -> None:
+async def check_contract(make: Maker) -> None:
     """Every check, each on a fixture of its own; raises at the first that fails."""
     for check in CHECKS:
         async with make() as fixture:

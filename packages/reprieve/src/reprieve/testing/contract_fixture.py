@@ -108,7 +108,7 @@ class ClusterFixture:
         expect(missing, f"{effect} must report that its target is gone, and ended as {answer}")
 
 
-def target_of(event: ClusterEvent) -> Target | None:
+def event_target(event: ClusterEvent) -> Target | None:
     match event:
         case Gone(target) | Unread(target, _):
             return target
@@ -166,12 +166,12 @@ class RecordingWatcher:
         return [
             s
             for s in self._events
-            if (t := target_of(s)) is not None and (t.kind, t.namespace, t.name) == named
+            if (t := event_target(s)) is not None and (t.kind, t.namespace, t.name) == named
         ]
 
     def before_sync(self, target: Target) -> bool:
         first = self._events[: self._events.index(Synced())]
-        return any(target_of(event) == target for event in first)
+        return any(event_target(event) == target for event in first)
 
     def pods(self, target: Target) -> Iterator[Pod]:
         for event in self.about(target):
@@ -179,19 +179,19 @@ class RecordingWatcher:
                 yield event.object
 
     def sees(self, target: Target) -> bool:
-        return any(target_of(event) == target for event in self.about(target))
+        return any(event_target(event) == target for event in self.about(target))
 
     def has_lost(self, target: Target) -> bool:
         return Gone(target) in self._events
 
     def shows_first(self, one: Target, gone: Target) -> bool:
-        return any(target_of(event) == one for event in self._events[: self._events.index(Gone(gone))])
+        return any(event_target(event) == one for event in self._events[: self._events.index(Gone(gone))])
 
     def picture(self, namespace: str) -> dict[tuple[str, str], KubernetesObject]:
         """The objects of a namespace, according to the events so far."""
         there: dict[tuple[str, str], KubernetesObject] = {}
         for event in self._events:
-            target = target_of(event)
+            target = event_target(event)
             if target is None or target.namespace != namespace:
                 continue
             if isinstance(event, Seen):

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from reprieve.assembly.daemon import DaemonError, DaemonOptions, assemble_daemon
 from reprieve.assembly.endpoints import ReviewOptions
 from reprieve.assembly.trust import CertificateFiles
-from reprieve.cli.scheduler import document_of, scheduler, wanted_of
+from reprieve.cli.scheduler import configuration_document, scheduler, wanted_of
 from reprieve.cli.scheduler_flags import ignored_flag_warnings, serving_flag_warnings
 from reprieve.model.json import Json
 from tests.architecture.source import ROOT
@@ -98,7 +98,7 @@ def wanted(*args: str) -> DaemonOptions:
 
 
 def document(*args: str) -> Json:
-    found = document_of(parsed(*args).params)
+    found = configuration_document(parsed(*args).params)
     assert isinstance(found, dict)
     return found
 

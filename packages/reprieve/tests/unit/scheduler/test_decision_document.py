@@ -17,15 +17,15 @@ from tests.unit.scheduler.making import a_node, a_pod, leaving
 from reprieve.model.json import Json
 from reprieve.report.decisions import decision_lines
 from reprieve.report.v1alpha1 import decision_v1alpha1
-from reprieve.scheduler.reporting.decision import Decision, measured
+from reprieve.scheduler.reporting.decision import Decision, json_numbers
 from reprieve.scheduler.reporting.decision_document import (
     UnreadableDecisionError,
     decision_of,
-    decoded,
     document_of,
     encoded,
+    exact_stamp,
     moment_of,
-    stamp,
+    read_decision,
 )
 
 
@@ -52,7 +52,7 @@ MADE = [preempting, choosing, disturbing_least, in_two_racks, refused, waiting, 
 def test_it_is_read_as_it_was_written(make: Callable[[], Decision]) -> None:
     made = make()
     document = json.loads(json.dumps(document_of(made)))
-    assert decision_of(document) == made == decoded(encoded(made))
+    assert decision_of(document) == made == read_decision(encoded(made))
     assert document_of(decision_of(document)) == document
 
 
@@ -68,23 +68,27 @@ def test_a_document_of_v1alpha1_is_shown_as_before(make: Callable[[], Decision])
 def test_what_was_not_measured_or_is_infinite_is_null() -> None:
     made = disturbing_least()
     assert made.preemption is not None and made.preemption.quality is not None
-    quality = replace(made.preemption.quality, cost=measured([("HighestPriority", -inf), ("LostWork", 0.5)]))
+    quality = replace(
+        made.preemption.quality, cost=json_numbers([("HighestPriority", -inf), ("LostWork", 0.5)])
+    )
     made = replace(made, preemption=replace(made.preemption, quality=quality))
     assert document_of(made)["preemption"]["quality"]["cost"] == {"HighestPriority": None, "LostWork": 0.5}
-    assert decoded(encoded(made)) == made
+    assert read_decision(encoded(made)) == made
 
 
 @given(floats(0.0, 4e9))
 @example(1767225614.8752542)
 @example(0.9999999999)
 def test_moments_are_read_as_they_were_written(moment: float) -> None:
-    assert moment_of(stamp(moment)) == pytest.approx(moment, abs=1e-9, rel=0)
+    assert moment_of(exact_stamp(moment)) == pytest.approx(moment, abs=1e-9, rel=0)
     if moment > 1e8:
-        assert moment_of(stamp(moment)) == moment, "so that what is read from a journal is what was live"
+        assert moment_of(exact_stamp(moment)) == moment, (
+            "so that what is read from a journal is what was live"
+        )
 
 
 def test_moments_have_no_more_digits_than_they_need() -> None:
-    texts = [stamp(moment) for moment in (0.0, 1.5, 1767225614.8752542, inf)]
+    texts = [exact_stamp(moment) for moment in (0.0, 1.5, 1767225614.8752542, inf)]
     assert texts[:2] == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:01.5Z"]
     assert texts[2].startswith("2026-01-01T00:00:14.87525415")
     assert texts[3].startswith("9999-12-31T")
@@ -128,7 +132,7 @@ def test_what_is_no_decision_is_a_sentence(wrong: Json, written: Callable[[Decis
 
 def test_what_is_no_json_is_a_sentence_and_so_is_a_later_version() -> None:
     with pytest.raises(UnreadableDecisionError, match="not a Decision"):
-        decoded(b"[1")
+        read_decision(b"[1")
     with pytest.raises(UnreadableDecisionError, match=r"a Decision of reprieve.dev/v2, and this version"):
         decision_of({**document_of(choosing()), "apiVersion": "reprieve.dev/v2"})
 

@@ -34,7 +34,7 @@ from reprieve.cluster.admission.features import (
     serves,
 )
 from reprieve.cluster.admission.field_errors import At, ErrorType, FieldError
-from reprieve.cluster.admission.marks import check
+from reprieve.cluster.admission.marks import check_marks
 from reprieve.cluster.admission.pod_defaults import default_pod_resources, merge_label_keys
 from reprieve.cluster.admission.validation import Rules, rules_of
 from reprieve.cluster.admission.validation.metadata import (
@@ -43,7 +43,7 @@ from reprieve.cluster.admission.validation.metadata import (
     check_new_metadata,
 )
 from reprieve.cluster.admission.validation.pod_changes import check_resize, resized
-from reprieve.cluster.admission.validation.resources import quality_of
+from reprieve.cluster.admission.validation.resources import quality_class
 from reprieve.cluster.api.codec import Unreadable, decode_value
 from reprieve.cluster.api.values import TooDeepError, made, name_of, part, text_in, without_nulls
 from reprieve.model.json import Json
@@ -188,9 +188,9 @@ def _complete_new(request: AdmissionRequest, body: Json, lookup: Lookup) -> Admi
             )
         case "PodGroup":
             admission_plugins.protect(body, admission_plugins.PROTECTION)
-            return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
+            return admission_plugins.priority_of_new_group(body, request.version, request.features, lookup)
         case "CompositePodGroup":
-            return admission_plugins.priority_of_group(body, request.version, request.features, lookup)
+            return admission_plugins.priority_of_new_group(body, request.version, request.features, lookup)
         case "Workload":
             return admission_plugins.priority_of_templates(body, request.version, request.features, lookup)
         case "Job":
@@ -218,7 +218,7 @@ def _finish(request: AdmissionRequest, body: Json) -> None:
 
 def _first_status(spec: Json) -> Json:
     """The status that a pod has before a scheduler or a kubelet has seen it."""
-    status: Json = {"phase": "Pending", "qosClass": quality_of(spec)}
+    status: Json = {"phase": "Pending", "qosClass": quality_class(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
             {
@@ -239,7 +239,7 @@ def _errors(request: AdmissionRequest, body: Json, old: Json) -> list[FieldError
     rules, thing = _rules(request), At(body)
     if request.creates:
         check_new_metadata(thing["metadata"], rules.name)
-        check(thing, rules.type, "create")
+        check_marks(thing, rules.type, "create")
     else:
         if errors:
             known = _standing_errors(request, old)
@@ -248,7 +248,7 @@ def _errors(request: AdmissionRequest, body: Json, old: Json) -> list[FieldError
         if request.subresource == "resize":
             check_resize(thing, old)
         else:
-            check(thing, rules.type, "change", old)
+            check_marks(thing, rules.type, "change", old)
     _check_address(request, thing)
     return [*errors, *thing.errors] or _decoding_errors(body, old)
 
@@ -258,7 +258,7 @@ def _standing_errors(request: AdmissionRequest, body: Json) -> list[FieldError]:
     rules, thing = _rules(request), At(body)
     if thing["metadata"].is_object():
         check_metadata(thing["metadata"], rules.name, rules.namespaced)
-    check(thing, rules.type)
+    check_marks(thing, rules.type)
     return thing.errors
 
 
@@ -295,7 +295,7 @@ def _admit_status(request: AdmissionRequest, sent: Json, old: Json) -> Admission
     body = _with_status_of(request.kind, sent, old)
     rules, thing = _rules(request), At(body)
     if thing["status"].is_object():
-        check(thing, rules.type, "status", old)
+        check_marks(thing, rules.type, "status", old)
     meta, before = thing["metadata"], part(old, "metadata")
     if meta.value != before:
         check_metadata(meta, rules.name, rules.namespaced)

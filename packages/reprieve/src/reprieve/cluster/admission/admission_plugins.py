@@ -13,10 +13,10 @@ from typing import Protocol
 from reprieve.cluster.admission import priority_classes
 from reprieve.cluster.admission.features import Features
 from reprieve.cluster.admission.pod_defaults import default_tolerations
-from reprieve.cluster.admission.quotas import shown, total
+from reprieve.cluster.admission.quotas import quota_text, total
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
-from reprieve.cluster.api.values import amount_of, items, made, name_of, part, same, text_in, texts
+from reprieve.cluster.api.values import amount_of, items, made, means_the_same, name_of, part, text_in, texts
 from reprieve.model.footprint import footprint
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
@@ -88,7 +88,7 @@ def priority_of_pod(pod: Json, lookup: Lookup) -> AdmissionRefusal | None:
     return _forbidden(priority_classes.resolve(pod, _classes(lookup), with_policy=True))
 
 
-def priority_of_group(
+def priority_of_new_group(
     group: Json, version: str, features: Features, lookup: Lookup
 ) -> AdmissionRefusal | None:
     if not features.workload_aware_preemption:
@@ -359,9 +359,9 @@ def _too_little(
         if name not in requests:
             yield f"{rule}.  No request is specified"
         elif requests[name] < least:
-            yield f"{rule}, but request is {shown(name, requests[name])}"
+            yield f"{rule}, but request is {quota_text(name, requests[name])}"
         elif limits.get(name, least) < least:
-            yield f"{rule}, but limit is {shown(name, limits[name])}"
+            yield f"{rule}, but limit is {quota_text(name, limits[name])}"
 
 
 def _too_much(
@@ -372,9 +372,9 @@ def _too_much(
         if name not in limits:
             yield f"{rule}.  No {word} is specified"
         elif limits[name] > most:
-            yield f"{rule}, but {word} is {shown(name, limits[name])}"
+            yield f"{rule}, but {word} is {quota_text(name, limits[name])}"
         elif requests.get(name, most) > most:
-            yield f"{rule}, but request is {shown(name, requests[name])}"
+            yield f"{rule}, but request is {quota_text(name, requests[name])}"
 
 
 def _too_uneven(
@@ -397,7 +397,7 @@ def _too_uneven(
 def resize_refusal(pod: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | None:
     """Rejects a resize that the node of the pod can never grant: without a node it can find one that does."""
     name = text_in(part(pod, "spec"), "nodeName")
-    if not name or same(part(pod, "spec"), part(old, "spec")):
+    if not name or means_the_same(part(pod, "spec"), part(old, "spec")):
         return None
     return _forbidden("; ".join(_complaints(pod, lookup.find("Node", "", name), name)))
 

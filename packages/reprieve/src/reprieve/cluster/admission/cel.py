@@ -220,7 +220,7 @@ def _matching(pattern: Eval) -> Link:
 def _macro(name: str, variable: str, body: Eval) -> Link:
     def each(value: Any, scope: Scope) -> list[tuple[Any, Any]]:
         found = []
-        for item in values.items(value):
+        for item in values.elements(value):
             scope.budget.spend()
             found.append((item, body(scope.within(variable, item))))
         return found

@@ -164,7 +164,7 @@ def is_in(one: Any, many: Any, budget: CostBudget) -> bool:
     raise SenselessError("in needs a list or a map")
 
 
-def items(value: Any) -> list[Any]:
+def elements(value: Any) -> list[Any]:
     if not isinstance(value, list | dict):
         raise SenselessError("a list or a map was expected")
     return list(value)

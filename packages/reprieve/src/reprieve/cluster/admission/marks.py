@@ -14,7 +14,7 @@ from typing import TypeVar
 from reprieve.cluster.admission.field_errors import At, ErrorType
 from reprieve.cluster.api import names
 from reprieve.cluster.api.schema import ListOf, Mark, Object, Type, fields_of, marks_of
-from reprieve.cluster.api.values import part, same
+from reprieve.cluster.api.values import means_the_same, part
 from reprieve.model.json import Json
 
 # Takes the stored value, too, and returns whether the next step of the line is to be taken.
@@ -44,7 +44,7 @@ def rule(function: R) -> R:
     return function
 
 
-def check(at: At, name: str, occasion: str = "check", old: object = None) -> None:
+def check_marks(at: At, name: str, occasion: str = "check", old: object = None) -> None:
     """Report what an object of the type breaks on this occasion."""
     for line in _lines(name, occasion):
         if line.skips_missing and part(at.value).get(line.path[0]) is None:
@@ -183,7 +183,11 @@ def _absent(sentence: str) -> _Step:
 
 def _fixed(sentence: str, *, but_for_emptiness: bool) -> _Step:
     def step(at: At, old: object) -> bool:
-        is_same = same(at.value or None, old or None) if but_for_emptiness else same(at.value, old)
+        is_same = (
+            means_the_same(at.value or None, old or None)
+            if but_for_emptiness
+            else means_the_same(at.value, old)
+        )
         if not is_same:
             at.invalid(sentence)
         return True
@@ -198,7 +202,7 @@ def _below(name: str, occasion: str, *, absent: bool) -> _Step:
     def step(at: At, old: object) -> bool:
         if not absent and not at.is_object():
             return False
-        check(at, name, inner, old)
+        check_marks(at, name, inner, old)
         return True
 
     return step

@@ -5,7 +5,7 @@ A value of the wrong type is left for validation to reject.
 
 from collections.abc import Iterable, Iterator
 
-from reprieve.cluster.admission.validation.resources import is_huge, together
+from reprieve.cluster.admission.validation.resources import is_huge, pod_totals
 from reprieve.cluster.admission.validation.volumes import VOLUME_TYPES
 from reprieve.cluster.api.values import amount_of, items, made, part, sized, text_in, texts, written
 from reprieve.model.json import Json
@@ -142,11 +142,11 @@ def default_pod_resources(spec: Json) -> None:
     if not part(resources, "requests") and not part(resources, "limits"):
         return
     requests, limits = made(resources, "requests"), made(resources, "limits")
-    limited = together(spec, "limits")
+    limited = pod_totals(spec, "limits")
     for name in filter(is_huge, limited):
         if name not in requests:
             limits.setdefault(name, written(limited[name]))
-    for name, amount in together(spec, "requests").items():
+    for name, amount in pod_totals(spec, "requests").items():
         if name in ("cpu", "memory"):
             requests.setdefault(name, written(amount))
     for name, limit in limits.items():

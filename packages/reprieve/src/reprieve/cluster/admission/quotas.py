@@ -7,7 +7,7 @@ quotas are stored. Amounts are in thousandths.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reprieve.cluster.admission.validation.resources import is_huge, is_native, quality_of, together
+from reprieve.cluster.admission.validation.resources import is_huge, is_native, pod_totals, quality_class
 from reprieve.cluster.api.values import amount_of, items, part, text_in, texts, written
 from reprieve.model.json import Json
 from reprieve.model.resources import Amounts
@@ -54,7 +54,7 @@ def _pod_usage(pod: Json) -> Amounts:
 
 def total(spec: Json, field: str) -> Amounts:
     """What a pod requests, or is limited to, as a whole."""
-    amounts = together(spec, field)
+    amounts = pod_totals(spec, field)
     for name, quantity in part(spec, "resources", field).items():
         amounts[name] = amount_of(quantity, otherwise=0)
     for name, quantity in part(spec, "overhead").items():
@@ -95,7 +95,7 @@ def _claim_usage(claim: Json) -> Amounts:
     return used
 
 
-def is_counted(resource: str) -> bool:
+def is_under_quota(resource: str) -> bool:
     return resource not in _UNCOUNTED
 
 
@@ -143,9 +143,9 @@ def _is_in_scope(scope: Json, resource: str, body: Json) -> bool:
         case "NotTerminating":
             return "activeDeadlineSeconds" not in spec
         case "BestEffort":
-            return quality_of(spec) == "BestEffort"
+            return quality_class(spec) == "BestEffort"
         case "NotBestEffort":
-            return quality_of(spec) != "BestEffort"
+            return quality_class(spec) != "BestEffort"
         case "PriorityClass":
             return _selects(scope, text_in(spec, "priorityClassName"))
         case "CrossNamespacePodAffinity":
@@ -190,7 +190,7 @@ class UsageChange:
 
 def is_charged(change: UsageChange, subresource: str) -> bool:
     """Whether a write can change what a quota counts."""
-    if not is_counted(change.resource) or subresource not in ("", "resize"):
+    if not is_under_quota(change.resource) or subresource not in ("", "resize"):
         return False
     if not change.old or subresource == "resize":
         return True
@@ -215,12 +215,14 @@ def charged(quota: Json, change: UsageChange) -> Json | str:
     used = {k: amount_of(before[k], otherwise=0) + amount for k, amount in more.items()}
     over = sorted(k for k, amount in used.items() if amount > amount_of(hard[k], otherwise=0))
     if over:
-        asked, has, limit = ({k: shown(k, m[k]) for k in over} for m in (more, _read(before), _read(hard)))
+        asked, has, limit = (
+            {k: quota_text(k, m[k]) for k in over} for m in (more, _read(before), _read(hard))
+        )
         return (
             f"exceeded quota: {name}, requested: {_listed(asked)}, used: {_listed(has)}, "
             f"limited: {_listed(limit)}"
         )
-    return {**before, **{k: shown(k, amount) for k, amount in used.items()}}
+    return {**before, **{k: quota_text(k, amount) for k, amount in used.items()}}
 
 
 def _increase(quota: Json, change: UsageChange) -> Amounts:
@@ -256,17 +258,17 @@ def _listed(quantities: Mapping[str, str]) -> str:
 # --- counting ------------------------------------------------------------------------------------
 
 
-def added(quota: Json, things: Iterable[tuple[str, Json, Amounts]]) -> Json:
+def counted_usage(quota: Json, things: Iterable[tuple[str, Json, Amounts]]) -> Json:
     """``status.used`` of a quota, counted anew from all objects: resource, object and usage of each."""
     used = dict.fromkeys(part(quota, "spec", "hard"), 0)
     for resource, body, amounts in things:
         if applies(quota, resource, body):
             for name in used.keys() & amounts.keys():
                 used[name] += amounts[name]
-    return {name: shown(name, amount) for name, amount in used.items()}
+    return {name: quota_text(name, amount) for name, amount in used.items()}
 
 
-def shown(name: str, amount: int) -> str:
+def quota_text(name: str, amount: int) -> str:
     """An amount as Kubernetes writes it: bytes in powers of two, and the shortest form without a fraction."""
     if amount % ONE or not amount:
         return written(amount)

@@ -58,7 +58,7 @@ def below(schema: Json, name: str) -> Json | None:
 # --- keeping and adding ----------------------------------------------------------------------------
 
 
-def pruned(body: Json, schema: Json) -> tuple[Json, list[str]]:
+def without_unknown_fields(body: Json, schema: Json) -> tuple[Json, list[str]]:
     """An object without its unknown fields, and the paths of those."""
     dropped: list[str] = []
     head = {name: body[name] for name in _HEAD if name in body}

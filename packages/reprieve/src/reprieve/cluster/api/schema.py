@@ -208,7 +208,7 @@ def _look_into(
 # --- keeping what is known -------------------------------------------------------------------------
 
 
-def pruned(api_version: str, kind: str, body: Mapping[str, object]) -> dict[str, object]:
+def known_fields_of(api_version: str, kind: str, body: Mapping[str, object]) -> dict[str, object]:
     """The object without unknown fields; all of it if its kind is not listed."""
     thing = root(api_version, kind)
     return _pruned_object(fields_of(thing), body) if is_listed(thing) else dict(body)

@@ -9,7 +9,7 @@ API_VERSION, KIND = "reprieve.dev/v1alpha1", "ClusterSnapshot"
 _GROUP, _DECISION = "reprieve.dev/", "Decision"
 
 
-def refusal(header: Json) -> str | None:
+def version_refusal(header: Json) -> str | None:
     """Why a file with this header cannot be read: a sentence; None if it can."""
     version = header.get("apiVersion", API_VERSION)
     if version == API_VERSION:

@@ -71,7 +71,7 @@ def text_in(body: object, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def same(one: object, other: object) -> bool:
+def means_the_same(one: object, other: object) -> bool:
     """Whether two values mean the same: quantities by their amount, and what is empty as absent."""
     return _plain(one) == _plain(other)
 

@@ -15,7 +15,7 @@ from reprieve.placement.profile import DefaultSpread
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 
-def rules_of(ask: Ask, *, required: bool) -> tuple[SpreadRule, ...]:
+def spread_rules_of(ask: Ask, *, required: bool) -> tuple[SpreadRule, ...]:
     """The pod's own rules of this kind; if it has none of either kind, the profile's defaults."""
     own = ask.shape.spread
     if own:
@@ -83,7 +83,7 @@ def _homes(ask: Ask, selector: Selector) -> Ints:
 
 def spread(ask: Ask) -> Iterator[Rejection]:
     """The first rule that rejects a node gives its reason; ``left``: [node] none has rejected it so far."""
-    rules = rules_of(ask, required=True)
+    rules = spread_rules_of(ask, required=True)
     if not rules:
         return
     matches = homes(ask, rules)

@@ -169,7 +169,7 @@ def message_of(request: ImprovePlan) -> bytes:
     )
 
 
-def within(message: bytes, effort: int) -> bytes:
+def limited_to(message: bytes, effort: int) -> bytes:
     """The message with no more effort than this."""
     asked = _MESSAGE.decode(message)
     return msgspec.msgpack.encode(

@@ -135,7 +135,7 @@ def on_volumes_seen(state: State, now: Moment) -> None:
     """Sends the binds of pods whose volumes are ready, and withdraws promises whose volumes will not come."""
     for assumed in state.ledger.assumed.preparing():
         claims = {step: state.world.claim(volumes.claim_of(step)) for step in assumed.steps}
-        shown = assumed.shown | volumes.shown(claims)
+        shown = assumed.shown | volumes.shown_steps(claims)
         if volumes.are_bound(claims):
             _send_if_reachable(state, assumed, now)
         elif (step := volumes.hopeless(claims, shown)) is not None:

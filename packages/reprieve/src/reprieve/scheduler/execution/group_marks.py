@@ -53,7 +53,7 @@ def on_refused(marks: OpenMarks, effect: Effect, now: Moment) -> None:
         marks.on_refused(effect.target, now.elapsed)
 
 
-def resend(units: WholeUnits, effect: Effect) -> bool:
+def resend_mark(units: WholeUnits, effect: Effect) -> bool:
     """Whether a call whose answer was lost is sent again."""
     one = _closed_by(units.ledger.open_marks, effect)
     if one is None:

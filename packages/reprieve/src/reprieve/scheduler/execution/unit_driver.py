@@ -94,7 +94,7 @@ def resend(units: WholeUnits, effect: Effect) -> bool:
     """Whether a call whose answer was lost is sent again, though no plan waits for it."""
     one = units.ledger.unit_evictions.of(effect.target)
     if one is None:
-        return group_marks.resend(units, effect)
+        return group_marks.resend_mark(units, effect)
     is_sent = one.state is DeleteState.SENT and isinstance(effect, Evict)
     sent = is_sent and not _is_leaving(units.world, one.pod)
     again = sent or (one.state is DeleteState.MARKING and _is_its_mark(effect, one))

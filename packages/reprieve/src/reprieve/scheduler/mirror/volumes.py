@@ -62,7 +62,7 @@ def are_bound(claims: Claims) -> bool:
     return all(claim is not None and is_bound(claim) for claim in claims.values())
 
 
-def shown(claims: Claims) -> frozenset[VolumeStep]:
+def shown_steps(claims: Claims) -> frozenset[VolumeStep]:
     """Which claims the cluster shows with the node that was chosen."""
     return frozenset(s for s, c in claims.items() if isinstance(s, SelectNode) and _node_of(c) == s.node)
 

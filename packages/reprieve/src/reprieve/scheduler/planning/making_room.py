@@ -20,7 +20,7 @@ from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
-from reprieve.preemption.pod_by_pod import joined
+from reprieve.preemption.pod_by_pod import joined_plans
 from reprieve.preemption.policy import Policy, Question
 from reprieve.preemption.search import CLUSTER, refusal
 from reprieve.scheduler.demands import DecisionContext
@@ -143,7 +143,7 @@ def _together(pods: tuple[int, ...], made: Sequence[Weighed]) -> Weighed:
         return made[0]
     plans = [weighed.plans[0] for weighed in made]
     places = dict(place for plan in plans for place in plan.places)
-    plan = joined(CLUSTER, pods, [places.get(pod, NOWHERE) for pod in pods], plans)
+    plan = joined_plans(CLUSTER, pods, [places.get(pod, NOWHERE) for pod in pods], plans)
     return Weighed((plan,), next((weighed.question for weighed in made if weighed.question), None))
 
 

@@ -377,7 +377,7 @@ def unproved_by(effort: Effort) -> EvictionReason | None:
     return EvictionReason("EffortSpent", f"not proved: the effort of {spent} was spent")
 
 
-def measured(values: Iterable[tuple[str, float]]) -> dict[str, int | float | None]:
+def json_numbers(values: Iterable[tuple[str, float]]) -> dict[str, int | float | None]:
     """Without victims there is no highest priority, for example: JSON has null for what is not a number."""
     return {
         str(name): None if not isfinite(value) else int(value) if value == int(value) else value
@@ -387,11 +387,11 @@ def measured(values: Iterable[tuple[str, float]]) -> dict[str, int | float | Non
 
 def quality_of(quality: Quality) -> PlanQuality:
     return PlanQuality(
-        measured(quality.cost),
-        measured(quality.bound),
+        json_numbers(quality.cost),
+        json_numbers(quality.bound),
         quality.proved,
         quality.effort,
-        measured(quality.saved),
+        json_numbers(quality.saved),
     )
 
 

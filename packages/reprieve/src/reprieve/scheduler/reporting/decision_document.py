@@ -41,7 +41,7 @@ def document_of(decision: Decision) -> Json:
     if decision.preemption is not None:
         document["preemption"]["choice"] = decision.preemption.choice_text
     for holder, name in _moments(document):
-        holder[name] = stamp(holder[name])
+        holder[name] = exact_stamp(holder[name])
     return document
 
 
@@ -59,7 +59,7 @@ def placements_of(places: Iterable[tuple[Target, str]]) -> list[Json]:
     return [{"pod": msgspec.to_builtins(pod), "node": node} for pod, node in places]
 
 
-def stamp(moment: float) -> str:
+def exact_stamp(moment: float) -> str:
     """RFC 3339 with as many digits as are needed to read the same number again, at most nine."""
     moment = writable(moment)
     carry, nanoseconds = divmod(round((moment - floor(moment)) * 1e9), 10**9)
@@ -81,7 +81,7 @@ def _moments(document: Json) -> Iterator[tuple[Json, str]]:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def decoded(body: bytes) -> Decision:
+def read_decision(body: bytes) -> Decision:
     """Raises UnreadableDecisionError."""
     try:
         return decision_of(msgspec.json.decode(body, type=Json))

@@ -3,7 +3,7 @@
 import pytest
 
 from reprieve.cluster.admission.field_errors import At
-from reprieve.cluster.admission.marks import _RULES, _lines, check
+from reprieve.cluster.admission.marks import _RULES, _lines, check_marks
 from reprieve.cluster.admission.validation import MODULES
 from reprieve.cluster.api.schema import _listed, marks_of
 from reprieve.model.json import Json
@@ -11,7 +11,7 @@ from reprieve.model.json import Json
 
 def broken(name: str, value: Json, occasion: str = "check", old: object = None) -> list[str]:
     at = At(value)
-    check(at, name, occasion, old)
+    check_marks(at, name, occasion, old)
     return [str(error) for error in at.errors]
 
 

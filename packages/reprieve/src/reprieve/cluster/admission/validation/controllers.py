@@ -4,10 +4,10 @@ import re
 
 from reprieve.cluster.admission.cron_schedules import ScheduleError, schedule_of, zone_of
 from reprieve.cluster.admission.field_errors import At, ErrorType
-from reprieve.cluster.admission.marks import check, rule
+from reprieve.cluster.admission.marks import check_marks, rule
 from reprieve.cluster.admission.validation.metadata import check_labels, check_notes, selects
 from reprieve.cluster.api.names import dns_label
-from reprieve.cluster.api.values import items, part, same, text_in
+from reprieve.cluster.api.values import items, means_the_same, part, text_in
 from reprieve.model.json import Json
 
 _PERCENT = re.compile(r"0*(\d+)%", re.ASCII)
@@ -89,7 +89,7 @@ def check_replicated(spec: At) -> None:
     selector, template = spec["selector"], spec["template"]
     if selector.require("must be given, and not be empty"):
         if selector.is_object():
-            check(selector, "LabelSelector")
+            check_marks(selector, "LabelSelector")
         if selector["matchLabels"].empty and selector["matchExpressions"].empty:
             selector.invalid("must not be empty")
     _check_template(template)
@@ -103,7 +103,7 @@ def check_replicated(spec: At) -> None:
 
 def _check_template(template: At) -> None:
     if template.require() and template.is_object():
-        check(template, "PodTemplateSpec")
+        check_marks(template, "PodTemplateSpec")
 
 
 def _check_selected(selector: At, template: At) -> None:
@@ -154,7 +154,7 @@ def check_job(job: At) -> None:
 
 
 def _check_job_spec(spec: At, name: At) -> None:
-    check(spec, "JobSpec")
+    check_marks(spec, "JobSpec")
     _check_completion(spec, name)
     _check_failure_policy(spec)
     _check_job_template(spec)
@@ -182,7 +182,7 @@ def _check_failure_policy(spec: At) -> None:
     names = {text_in(c, "name") for c in items(part(spec.value, "template", "spec"), "containers")}
     for cause in policy["rules"].items():
         cause.known["containers of the template"] = names
-        check(cause, "PodFailurePolicyRule")
+        check_marks(cause, "PodFailurePolicyRule")
 
 
 @rule
@@ -212,7 +212,7 @@ def _check_job_template(spec: At) -> None:
     if spec["manualSelector"].value is True:
         spec["selector"].require("must be given where manualSelector is true")
     if spec["selector"].is_object():
-        check(spec["selector"], "LabelSelector")
+        check_marks(spec["selector"], "LabelSelector")
     _check_selected(spec["selector"], template)
     restart = template["spec"]["restartPolicy"]
     if restart.value == "Always":
@@ -226,7 +226,7 @@ def check_job_change(spec: At, old: object) -> None:
     before = part(old)
     _check_completions_change(spec, before)
     suspended = before.get("suspend") is True
-    if not same(_fixed_template(spec.value, suspended), _fixed_template(before, suspended)):
+    if not means_the_same(_fixed_template(spec.value, suspended), _fixed_template(before, suspended)):
         spec["template"].invalid("the field is immutable")
 
 

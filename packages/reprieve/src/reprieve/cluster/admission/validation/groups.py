@@ -7,8 +7,8 @@ group cannot be disrupted as a whole, and templates of one workload may have dif
 from collections.abc import Iterator
 
 from reprieve.cluster.admission.field_errors import At
-from reprieve.cluster.admission.marks import check, rule
-from reprieve.cluster.api.values import items, part, same, text_in
+from reprieve.cluster.admission.marks import check_marks, rule
+from reprieve.cluster.api.values import items, means_the_same, part, text_in
 from reprieve.model.json import Json
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -32,7 +32,7 @@ def check_parent(spec: At) -> None:
 def check_workload_of_composite(spec: At) -> None:
     spec["workloadRef"].require()
     if spec["workloadRef"].is_object():
-        check(spec["workloadRef"], "WorkloadReference")
+        check_marks(spec["workloadRef"], "WorkloadReference")
 
 
 @rule
@@ -62,7 +62,7 @@ def check_one_claim(claim: At) -> None:
 def check_no_field_changed(spec: At, old: object) -> None:
     before = part(old)
     for field in sorted({*part(spec.value), *before}):
-        if not same(spec[field].value, before.get(field)):
+        if not means_the_same(spec[field].value, before.get(field)):
             spec[field].invalid("the field is immutable")
 
 
@@ -71,7 +71,7 @@ def check_group_change(spec: At, old: object) -> None:
     """Every field is immutable except the number in a gang's policy."""
     before = part(old)
     for field in sorted({*part(spec.value), *before} - {"schedulingPolicy"}):
-        if not same(spec[field].value, before.get(field)):
+        if not means_the_same(spec[field].value, before.get(field)):
             spec[field].invalid("the field is immutable")
     policy, was = spec["schedulingPolicy"], part(before, "schedulingPolicy")
     for member in ("basic", "gang", "disruptionMode"):
@@ -103,9 +103,9 @@ def _check_templates(parent: At, leaf: str, composite: str, depth: int) -> None:
     for field in _LISTS:
         parent[field].at_most_items(_MOST_TEMPLATES)
     for template in parent["podGroupTemplates"].items():
-        check(template, leaf)
+        check_marks(template, leaf)
     for template in parent["compositePodGroupTemplates"].items():
-        check(template, composite)
+        check_marks(template, composite)
         if depth == _DEEPEST_TEMPLATE:
             template.invalid(f"must not be {_DEEPEST_TEMPLATE} levels deep")
         elif all(template[field].empty for field in _LISTS):
@@ -139,7 +139,7 @@ def _check_names(spec: At) -> None:
 @rule
 def check_workload_change(spec: At, old: object) -> None:
     before = part(old)
-    if not same(spec["controllerRef"].value, before.get("controllerRef")):
+    if not means_the_same(spec["controllerRef"].value, before.get("controllerRef")):
         spec["controllerRef"].invalid("the field is immutable")
     _check_template_changes(spec, before)
 

@@ -8,8 +8,8 @@ import msgspec
 from reprieve.cluster.admission.field_errors import At
 from reprieve.cluster.admission.marks import rule
 from reprieve.cluster.admission.validation.placement import REQUIRED
-from reprieve.cluster.admission.validation.resources import quality_of
-from reprieve.cluster.api.values import items, made, part, same, text_in
+from reprieve.cluster.admission.validation.resources import quality_class
+from reprieve.cluster.api.values import items, made, means_the_same, part, text_in
 from reprieve.model.json import Json
 
 _MIRROR = "kubernetes.io/config.mirror"  # marks the mirror of a static pod
@@ -111,7 +111,9 @@ def _changes(spec: Json, before: Json, gated: bool) -> list[str]:
     """The immutable fields that differ."""
     fixed = _fixed(spec, before, gated)
     fields = sorted({*fixed, *before})
-    changed = (field for field in fields if not same({field: fixed.get(field)}, {field: before.get(field)}))
+    changed = (
+        field for field in fields if not means_the_same({field: fixed.get(field)}, {field: before.get(field)})
+    )
     return [f"spec.{field}" for field in changed]
 
 
@@ -135,7 +137,7 @@ def _check_narrowed(spec: At, before: Json) -> None:
 def _narrows(term: Json, old: Json) -> bool:
     """An empty term matches nothing, and adding to it would widen it."""
     if not any(old.get(field) for field in ("matchExpressions", "matchFields")):
-        return same(term, old)
+        return means_the_same(term, old)
     return all(
         list(items(term, field))[: len(was)] == was
         for field in ("matchExpressions", "matchFields")
@@ -173,8 +175,8 @@ def check_resize(pod: At, old: Json) -> None:
         return
     if not spec.is_object() or not _check_same_containers(spec, before, "resizes"):
         return
-    if quality_of(spec.value) != quality_of(before):
-        spec.invalid(f"a resize must not change the quality of service, which is {quality_of(before)}")
+    if quality_class(spec.value) != quality_class(before):
+        spec.invalid(f"a resize must not change the quality of service, which is {quality_class(before)}")
     if not _is_resizable(old):
         spec.forbid("the node of the pod does not support resizes")
     _check_resources(spec["resources"], before.get("resources"), "the pod")
@@ -198,19 +200,19 @@ def _check_resources(resources: At, before: Any, whose: str) -> None:
         if was.keys() - amounts.keys():
             resources[field].forbid(f"a resize must not remove {field} of {whose}")
         elif any(
-            not same({"limits": {name: amounts[name]}}, {"limits": {name: was.get(name)}})
+            not means_the_same({"limits": {name: amounts[name]}}, {"limits": {name: was.get(name)}})
             for name in amounts
             if name not in ("cpu", "memory")
         ):
             resources[field].forbid("a resize must change nothing but cpu and memory")
-    if not same(part(resources.value).get("claims"), part(before).get("claims")):
+    if not means_the_same(part(resources.value).get("claims"), part(before).get("claims")):
         resources["claims"].forbid("a resize must change nothing but cpu and memory")
 
 
 def _check_restartable(container: At, was: Json, sidecars_only: bool) -> None:
-    changed = not same(container["resources"].value, was.get("resources"))
+    changed = not means_the_same(container["resources"].value, was.get("resources"))
     restarts = any(p.get("restartPolicy") == "RestartContainer" for p in items(was, "resizePolicy"))
-    if not same(container["resizePolicy"].value or None, was.get("resizePolicy") or None):
+    if not means_the_same(container["resizePolicy"].value or None, was.get("resizePolicy") or None):
         container["resizePolicy"].forbid("a resize must change nothing but cpu and memory")
     if sidecars_only and changed and restarts and was.get("restartPolicy") != "Always":
         container["resources"].forbid("an init container that would have to be restarted cannot be resized")

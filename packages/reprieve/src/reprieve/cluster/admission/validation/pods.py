@@ -1,7 +1,7 @@
 """Is a pod, a pod template or a container valid? What an update may change is decided in ``pod_changes``."""
 
 from reprieve.cluster.admission.field_errors import At, ErrorType
-from reprieve.cluster.admission.marks import check, rule
+from reprieve.cluster.admission.marks import check_marks, rule
 from reprieve.cluster.api.names import dns_subdomain, port_name
 from reprieve.cluster.api.values import items, text_in
 from reprieve.model.json import Json
@@ -78,7 +78,7 @@ def check_container_name(name: At) -> None:
 def check_running(container: At) -> None:
     for probe in _PROBES:
         if container[probe].is_object():
-            check(container[probe], "Probe")
+            check_marks(container[probe], "Probe")
     for moment in ("postStart", "preStop"):
         check_handler(container["lifecycle"][moment])
 

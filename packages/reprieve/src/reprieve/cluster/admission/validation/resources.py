@@ -130,10 +130,10 @@ def _check_container_limits(spec: At) -> None:
 
 def container_requests(spec: Json) -> dict[str, int]:
     """The sum over the containers, in thousandths: an init container runs beside sidecars alone."""
-    return together(spec, "requests")
+    return pod_totals(spec, "requests")
 
 
-def together(spec: Json, field: str) -> dict[str, int]:
+def pod_totals(spec: Json, field: str) -> dict[str, int]:
     running: dict[str, int] = {}
     for container in items(spec, "containers"):
         _add(running, _amounts(container, field))
@@ -163,7 +163,7 @@ def _add(total: dict[str, int], more: dict[str, int]) -> None:
 # --- quality of service --------------------------------------------------------------------------
 
 
-def quality_of(spec: Json) -> str:
+def quality_class(spec: Json) -> str:
     """The QoS class that follows from requests and limits; a resize must not change it."""
     asked = _for_quality(spec, "requests")
     limited = _for_quality(spec, "limits")

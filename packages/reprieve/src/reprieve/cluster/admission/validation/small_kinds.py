@@ -4,13 +4,13 @@ import base64
 import binascii
 
 from reprieve.cluster.admission.field_errors import At, ErrorType
-from reprieve.cluster.admission.marks import check, rule
+from reprieve.cluster.admission.marks import check_marks, rule
 from reprieve.cluster.admission.priority_classes import SYSTEM_CLASSES, SYSTEM_PREFIX
 from reprieve.cluster.admission.validation.groups import HIGHEST_USER_PRIORITY
 from reprieve.cluster.admission.validation.resources import check_container_resource, is_huge
 from reprieve.cluster.api.decode_errors import described
 from reprieve.cluster.api.names import data_key, dns_subdomain, label_key, path_segment
-from reprieve.cluster.api.values import amount_of, part, same, text_in, texts
+from reprieve.cluster.api.values import amount_of, means_the_same, part, text_in, texts
 from reprieve.model.json import Json
 
 _LARGEST_DATA = 1024 * 1024
@@ -82,7 +82,7 @@ def check_data_change(thing: At, old: Json) -> None:
     if old.get("immutable") is not True:
         return
     for field in ("immutable", "data", "binaryData"):
-        if not same(thing[field].value or None, old.get(field) or None):
+        if not means_the_same(thing[field].value or None, old.get(field) or None):
             thing[field].forbid("must not be changed: the object is immutable")
 
 
@@ -106,7 +106,7 @@ def _check_service_ports(spec: At) -> None:
     for port in ports:
         if len(ports) > 1:
             port["name"].require("must be given where there are several ports")
-        check(port, "ServicePort")
+        check_marks(port, "ServicePort")
         if spec["type"].value == "ClusterIP" and port["nodePort"].value:
             port["nodePort"].forbid("must not be given where type is ClusterIP")
         protocol = port["protocol"].text()
@@ -206,7 +206,7 @@ def check_sorted(features: At) -> None:
 def check_node_change(spec: At, old: object) -> None:
     before = part(old)
     for field in ("providerID", "podCIDR", "podCIDRs"):
-        if before.get(field) and not same(spec[field].value, before[field]):
+        if before.get(field) and not means_the_same(spec[field].value, before[field]):
             spec[field].forbid("must not be changed once it is given")
 
 
@@ -227,7 +227,7 @@ def check_aggregation(aggregation: At) -> None:
     for selector in selectors.items():
         _check_type(selector, dict)
         if selector.is_object():
-            check(selector, "LabelSelector")
+            check_marks(selector, "LabelSelector")
 
 
 @rule
@@ -418,7 +418,7 @@ _ORDER = (
 
 @rule
 def check_limit(limit: At) -> None:
-    check(limit, "LimitRangeItem")
+    check_marks(limit, "LimitRangeItem")
     kind = limit["type"].text()
     for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
         for name, amount in limit[field].entries():

@@ -1,10 +1,10 @@
 """Are volumes valid: those of pods, PersistentVolumes, claims, classes, and what storage drivers say?"""
 
 from reprieve.cluster.admission.field_errors import At, ErrorType
-from reprieve.cluster.admission.marks import check, rule
+from reprieve.cluster.admission.marks import check_marks, rule
 from reprieve.cluster.api.names import label_key
 from reprieve.cluster.api.schema import Object, fields_of
-from reprieve.cluster.api.values import amount_of, items, part, same, text_in
+from reprieve.cluster.api.values import amount_of, items, means_the_same, part, text_in
 from reprieve.model.json import Json
 
 VOLUME_TYPES = fields_of(Object("Volume")).keys() - {"name"}
@@ -63,7 +63,7 @@ def check_claim_change(claim: At, old: Json) -> None:
     """A claim can be bound once, and may grow once it is bound."""
     spec, before = claim["spec"], part(old, "spec")
     bound = text_in(part(old, "status"), "phase") == "Bound"
-    if not same(_fixed_claim(part(spec.value), before, bound), _fixed_claim(before, before, bound)):
+    if not means_the_same(_fixed_claim(part(spec.value), before, bound), _fixed_claim(before, before, bound)):
         spec.forbid("must not be changed, apart from resources.requests of a claim that is bound")
     size, was = spec["resources"]["requests"]["storage"], part(before, "resources", "requests")
     new_amount, old_amount = amount_of(size.value), amount_of(was.get("storage"))
@@ -103,7 +103,7 @@ def check_volume_source(spec: At) -> None:
     for extra in sources[1:]:
         spec[extra].forbid(f"must not be given beside {sources[0]}")
     if spec["csi"].is_object():
-        check(spec["csi"], "CSIPersistentVolumeSource")
+        check_marks(spec["csi"], "CSIPersistentVolumeSource")
     if spec["local"].is_object():
         spec["local"]["path"].require()
         if not part(spec.value, "nodeAffinity", "required"):
@@ -114,13 +114,13 @@ def check_volume_source(spec: At) -> None:
 def check_volume_change(spec: At, old: object) -> None:
     before = part(old)
     for name in sorted((part(spec.value).keys() | before.keys()) & _SOURCES):
-        if not same(spec[name].value, before.get(name)):
+        if not means_the_same(spec[name].value, before.get(name)):
             spec[name].forbid("must not be changed: it says where the volume is")
 
 
 @rule
 def check_affinity_change(affinity: At, old: object) -> None:
-    if old is not None and not same(affinity.value, old):
+    if old is not None and not means_the_same(affinity.value, old):
         affinity.invalid("must not be changed once it is given")
 
 
@@ -145,7 +145,7 @@ def check_csi_node_change(thing: At, old: Json) -> None:
     before = {text_in(driver, "name"): driver for driver in items(part(old, "spec"), "drivers")}
     for driver in thing["spec"]["drivers"].items():
         known = before.get(driver["name"].text())
-        if known is not None and not same(_fixed_driver(driver.value), _fixed_driver(known)):
+        if known is not None and not means_the_same(_fixed_driver(driver.value), _fixed_driver(known)):
             driver.invalid("must not be changed, apart from allocatable")
 
 
