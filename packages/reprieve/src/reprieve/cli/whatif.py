@@ -194,6 +194,7 @@ def _answer(
     from reprieve.cli.policy_choice import choice_error
     from reprieve.config import InvalidConfigurationError
     from reprieve.inquiry.asked_demands import WhatIfQuestion
+    from reprieve.inquiry.earliest_start import with_starts
     from reprieve.inquiry.whatif import whatif as answered
 
     resizes = tuple(_resize(text, cluster) for text in flags["resizes"])
@@ -215,7 +216,7 @@ def _answer(
         namespace=namespace_of(cluster),
     )
     moment = known.source.taken_at or time.time()
-    answer = answered(question, moment)
+    answer = with_starts(question, answered(question, moment), moment)
     return replace(answer, notes=(*answer.notes, *chosen.notes))
 
 

@@ -28,12 +28,14 @@ _LONGEST_BACKOFF = 10.0  # seconds until a demand that a change has woken is dec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsed:
-    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits."""
+    """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits.
+    ``bound_at``: when each pod was bound that had to wait for victims to be gone."""
 
     decided: tuple[Decided, ...]
     evicted: Mapping[Target, Pod]
     messages: Mapping[Target, str]
     failures: tuple[str, ...]
+    bound_at: Mapping[Target, float]
 
 
 def rehearse(
@@ -101,6 +103,7 @@ class _Stage:
     until: float = -inf  # when all is decided that follows from a victim that is gone
     messages: dict[Target, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    bound_at: dict[Target, float] = field(default_factory=dict)
     loop: InMemoryLoop = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,11 +122,14 @@ class _Stage:
         """These, after all that was seen before, are the cluster."""
         self.see(things, Synced())
         self.loop.settle(self.now)
+        self.bound_at.clear()  # at once
         while (moment := self.next_time()) is not None:
             self.now = moment
             self.events += self.gone()
             self.loop.settle(self.now)
-        return Rehearsed(tuple(self.decided), self.evicted, self.messages, tuple(self.failures))
+        return Rehearsed(
+            tuple(self.decided), self.evicted, self.messages, tuple(self.failures), self.bound_at
+        )
 
     def next_time(self) -> float | None:
         """When the next victim is gone, or the scheduler wants to decide again because of one."""
@@ -168,6 +174,7 @@ class _Stage:
         yield Done(effect)
         match effect:
             case Bind(target, node):
+                self.bound_at[target] = self.now
                 yield Seen(self._changed(_bound(self._pod(target), node)))
             case Evict(target):
                 pod = self._pod(target)

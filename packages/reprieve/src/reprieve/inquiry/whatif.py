@@ -95,6 +95,10 @@ class WhatIfReport(DecisionPart, frozen=True):
     at_best: Miss | None = None  # and if all units were gone that may be evicted
     refusal: EvictionReason | None = None  # why preemption does not help it, or why it cannot be decided
     retry_at: float | None = None
+    starts_at: float | None = (
+        None  # by when it can start, if it must wait for what ends by then; None: unknown
+    )
+    starts_because: EvictionReason | None = None  # what ends by then
     resize: bool = False
 
     @property
@@ -196,6 +200,9 @@ def report_of(
         excluded=_excluded(decided, set(places.values())),
         resize=demand.resize,
     )
+    if late := [rehearsed.bound_at[pod] for pod in places if pod in rehearsed.bound_at]:
+        grace = EvictionReason("GracePeriods", "the grace periods of the victims end")
+        report = structs.replace(report, starts_at=max(late), starts_because=grace)
     if demand.devices and (waiting or victims):
         return _unknown(report, demand)
     if not waiting and not demand.impossible:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reprieve.inquiry.whatif import ExcludedNode, WhatIfAnswer, WhatIfOutcome, WhatIfReport
 from reprieve.model.effects import Target
-from reprieve.model.formatting import amount, clock_time, counted, listed
+from reprieve.model.formatting import amount, clock_time, counted, lasted, listed
 from reprieve.report.decisions import (
     QUALITY_HEADER,
     choice_sentences,
@@ -96,6 +96,9 @@ def cannot_fit(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     if report.retry_at is not None:
         moment = clock_time(report.retry_at, answer.snapshot.taken_at)
         yield Sentence(f"The scheduler tries again at {moment}, when more pods may be evicted.")
+    if report.starts_at is not None and report.starts_because is not None:
+        moment = clock_time(report.starts_at, answer.snapshot.taken_at)
+        yield Sentence(f"It can start by {moment}, when {report.starts_because.text}.")
     unproved = next((d.unproved for d in report.decisions if d.unproved is not None), None)
     if unproved is not None:
         yield Sentence(f"It may fit all the same: {unproved.text}.")
@@ -284,7 +287,7 @@ def _report_blocks(report: WhatIfReport, answer: WhatIfAnswer, alternatives: int
         case WhatIfOutcome.FITS:
             yield from _fits(report, answer)
         case WhatIfOutcome.PREEMPTS:
-            yield from _preempts(report)
+            yield from _preempts(report, answer)
         case WhatIfOutcome.UNSCHEDULABLE:
             yield from cannot_fit(report, answer)
         case WhatIfOutcome.UNKNOWN:
@@ -319,15 +322,21 @@ def _runs(report: WhatIfReport) -> str:
     return "it would run" if report.demand.kind == "Pod" else "its pods would run"
 
 
-def _preempts(report: WhatIfReport) -> Iterator[Block]:
+def _preempts(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     victims = f"{counted(len(report.victims), 'running pod')} of lower priority would be evicted"
     yield Sentence(f"{subject(report)} fits only by preemption: {victims} to make room.", LineStyle.BAD)
     if report.resize:
         yield Sentence(f"Its node, {nodes_text(report.placements)}, then grants the resize.")
     else:
-        runs = _runs(report).capitalize()
-        yield Sentence(f"{runs} on {nodes_text(report.placements)} as soon as the {_gone(report)} gone.")
+        where = f"{_runs(report).capitalize()} on {nodes_text(report.placements)}"
+        yield Sentence(f"{where} as soon as the {_gone(report)} gone{_within(report, answer)}.")
     yield from _placement_blocks(report)
+
+
+def _within(report: WhatIfReport, answer: WhatIfAnswer) -> str:
+    if report.starts_at is None:
+        return ""
+    return f", within {lasted(report.starts_at - answer.snapshot.taken_at)}"
 
 
 def _gone(report: WhatIfReport) -> str:
