@@ -19,6 +19,7 @@ from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 from reprieve.cluster.admission.features import DEFAULT_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.cluster.certificates import CertificateSubject, subject_of
+from reprieve.supervision.listening import BoundedSite, ConnectionPlaces, bounds_of_process
 from reprieve_minicluster.auth.authentication import ANONYMOUS, AUTHENTICATED, TokenIssuer, UserInfo
 from reprieve_minicluster.auth.authorizer import RbacAuthorizer
 from reprieve_minicluster.auth.policy_rules import RequestAttributes
@@ -189,6 +190,7 @@ def _subject(place: ResourcePath | NonResourcePath, error: ApiError) -> Subject:
 _LONGEST_LINE = 64 * 1024  # the request line includes selectors and continue tokens
 _IDLE_SECONDS = 90.0  # without a request, or with half of the head of one
 _BODY_SECONDS = 60.0
+_MOST_CONNECTIONS = 4096
 _UNREAD_SECONDS = 30.0  # between two looks at a client that takes nothing; at the second it is disconnected
 _SMALL = 64 * 1024  # bytes, that the transport takes without waiting for the client
 _log = logging.getLogger(__name__)
@@ -293,7 +295,8 @@ class HttpServer:
         await runner.setup()
         end = self._endpoint
         try:
-            await web.TCPSite(runner, end.host, end.port, ssl_context=end.tls).start()
+            places = ConnectionPlaces(bounds_of_process(_MOST_CONNECTIONS))
+            await BoundedSite(runner, (end.host, end.port), places, tls=end.tls).start()
         except OSError:
             await runner.cleanup()
             raise

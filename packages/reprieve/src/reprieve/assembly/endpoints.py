@@ -65,9 +65,12 @@ from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.readiness import Readiness, report_slow_steps
 from reprieve.runtime.recent_decisions import RecentDecisions
 from reprieve.runtime.telemetry import Telemetry
+from reprieve.supervision.listening import BoundedSite, ConnectionPlaces, bounds_of_process
 from reprieve.supervision.supervisor import HealthCheck, Supervisor
 
 _LAST_ANSWERS_SECONDS = 2.0
+_IDLE_SECONDS = 60.0  # more than between two visits of Prometheus
+_MOST_CONNECTIONS = 256
 _NOT_LEADING = "this replica does not schedule: another one leads, or this one is starting"
 _ANY, _BOTH = ("", "0.0.0.0", "::"), ("0.0.0.0", "::")
 _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -152,7 +155,11 @@ async def serve_endpoints(
         made.add_routes(page_routes(page))
         # No compressed bodies: a small one may be of any size when it is read.
         runner = web.AppRunner(
-            made, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS, auto_decompress=False
+            made,
+            access_log=None,
+            shutdown_timeout=_LAST_ANSWERS_SECONDS,
+            auto_decompress=False,
+            keepalive_timeout=_IDLE_SECONDS,
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -247,9 +254,14 @@ async def _listen(runner: web.AppRunner, endpoint: ServingEndpoint, trust: Trust
     """A wildcard address binds both families, as far as the machine has them."""
     hosts = _BOTH if endpoint.host in _ANY else (endpoint.host,)
     lacking = 0
+    places = ConnectionPlaces(bounds_of_process(_MOST_CONNECTIONS))
     for host in hosts:
-        site = web.TCPSite(
-            runner, host, endpoint.port, ssl_context=trust.context, reuse_port=endpoint.shared or None
+        site = BoundedSite(
+            runner,
+            (host, endpoint.port),
+            places,
+            tls=trust.context,
+            reuse_port=endpoint.shared,
         )
         try:
             await site.start()

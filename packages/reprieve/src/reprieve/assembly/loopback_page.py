@@ -16,10 +16,13 @@ from aiohttp import web
 from reprieve.assembly.serving_thread import in_own_thread
 from reprieve.page.server import PAGE_PATH, page_routes
 from reprieve.page.sources import PageGate, PageParts, PageRefusedError, ReaderSight, SeesAll
+from reprieve.supervision.listening import BoundedSite, ConnectionPlaces, bounds_of_process
 from reprieve.supervision.supervisor import Supervisor
 
 _HOST = "127.0.0.1"
 _LAST_ANSWERS_SECONDS = 0.5
+_IDLE_SECONDS = 60.0
+_MOST_CONNECTIONS = 256
 
 
 @dataclass(slots=True)
@@ -78,11 +81,16 @@ async def page_listening(parts: PageParts) -> AsyncIterator[int]:
     app.add_routes(page_routes(parts))
     # No compressed bodies: a small one may be of any size when it is read.
     runner = web.AppRunner(
-        app, access_log=None, shutdown_timeout=_LAST_ANSWERS_SECONDS, auto_decompress=False
+        app,
+        access_log=None,
+        shutdown_timeout=_LAST_ANSWERS_SECONDS,
+        auto_decompress=False,
+        keepalive_timeout=_IDLE_SECONDS,
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, _HOST, 0).start()
+        places = ConnectionPlaces(bounds_of_process(_MOST_CONNECTIONS))
+        await BoundedSite(runner, (_HOST, 0), places).start()
         if live is not None:
             supervisor.start("page", live.keep_fresh)
         for name, task in parts.tasks.items():
