@@ -3,7 +3,7 @@
 All servers listen here: clients without a token cannot take the descriptors that a process needs for its own
 calls. When all places are taken, the oldest connection without a request in progress is closed for the new
 one: a probe is answered, however many connections are held open. If all have one, the new connection gets one
-of a few spare places, in which the oldest is closed in any case: enough for a probe, which is answered at once.
+of a few spare places, where the oldest is closed in any case: enough for a probe, which is answered at once.
 """
 
 import asyncio
@@ -137,10 +137,9 @@ class BoundedSite(web.BaseSite):
     async def start(self) -> None:
         """An OSError when the address is in use or not available."""
         await super().start()
-        loop = asyncio.get_running_loop()
-        host, port = self._address
-        family, *_, address = (
-            await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # Not by the event loop: that asks a thread, for which no virtual time waits.
+        family, *_, address = socket.getaddrinfo(
+            *self._address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listening = socket.create_server(
             address[:2], family=family, backlog=_BACKLOG, reuse_port=self._reuse_port
