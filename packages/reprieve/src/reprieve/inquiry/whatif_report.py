@@ -88,7 +88,7 @@ def report_json(report: WhatIfReport, answer: WhatIfAnswer) -> Json:
         "excludedLeftOut": len(report.excluded) - len(shown),
         "retryAt": exact_stamp(report.retry_at) if report.retry_at is not None else None,
         "digest": digest_of(answer),
-        "startsAt": stamp(report.starts_at) if report.starts_at is not None else None,
+        "startsAt": exact_stamp(report.starts_at) if report.starts_at is not None else None,
         "policy": answer.policy,
         "partial": answer.snapshot.is_partial,
         "seen": seen_json(answer.snapshot),
