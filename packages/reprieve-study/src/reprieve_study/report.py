@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from reprieve.model.formatting import counted
+from reprieve.model.formatting import counted, visible
 from reprieve_study.measures import Measured, Waiting
 
 # The 97.5 % points of Student's distribution for 1 to 30 degrees of freedom.
@@ -413,7 +413,7 @@ def markdown(report: StudyReport) -> str:
     parts = [
         f"# {heading(report.head)}",
         scope(report),
-        "\n".join(f"- {verdict}" for verdict in report.verdicts),
+        "\n".join(f"- {visible(verdict)}" for verdict in report.verdicts),
         table(
             header,
             [
@@ -438,7 +438,7 @@ def markdown(report: StudyReport) -> str:
 
 def _unfinished(report: StudyReport) -> list[str]:
     lines = unfinished_lines(report)
-    return ["## Unfinished", "\n".join(f"- {line}" for line in lines)] if lines else []
+    return ["## Unfinished", "\n".join(f"- {visible(line)}" for line in lines)] if lines else []
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -447,4 +447,4 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return visible(text).replace("|", "\\|")

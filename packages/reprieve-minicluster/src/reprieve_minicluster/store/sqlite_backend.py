@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ class SqliteBackend:
         self._lock = _locked(directory)
         try:
             self._db = self._opened(was_used or os.pread(self._lock, len(_HAS_FILE), 0) == _HAS_FILE)
-            self._trimmed = int(self.note(_OLDEST) or 0)
+            self._trimmed = self._number(_OLDEST)
         except (sqlite3.Error, OSError) as error:
             os.close(self._lock)
             raise self._error("cannot be used", error) from error
@@ -88,6 +88,8 @@ class SqliteBackend:
 
     def _connected(self, was_used: bool, locking: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None)
+        # Text that is not UTF-8 damages its row, and no other.
+        connection.text_factory = lambda text: text.decode(errors="surrogateescape")
         try:
             connection.execute(f"PRAGMA locking_mode={locking}")
             connection.executescript(_TUNING)
@@ -128,7 +130,10 @@ class SqliteBackend:
         except sqlite3.Error as error:
             raise self._error("cannot be read", error) from error
         last = rows[-1][0] if rows else 0
-        return _kept(rows, max(self._trimmed, last - kept))
+        damaged = {row[0]: what for row in rows if (what := _damage(row))}
+        for version, what in damaged.items():
+            _log.warning("%s: row %d is damaged and left out: %s", self._path, version, what)
+        return _kept(rows, max(self._trimmed, last - kept), damaged)
 
     def write(self, change: WatchEvent, oldest: int) -> None:
         """Write one change atomically; versions up to ``oldest`` may be trimmed."""
@@ -151,9 +156,18 @@ class SqliteBackend:
         self._db.execute(f"DELETE FROM versions WHERE verb = 'DELETED' AND {past}", span)
         self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (_OLDEST, str(until)))
 
+    def _number(self, name: str) -> int:
+        text = self.note(name) or "0"
+        if not (text.isascii() and text.isdigit()):
+            raise StorageError(f"{self._path}: is damaged: its note {name} is no number")
+        return int(text)
+
     def note(self, name: str) -> str | None:
         """A small text about the cluster as a whole, stored under a name."""
-        found = self._db.execute("SELECT text FROM notes WHERE name = ?", (name,)).fetchone()
+        try:
+            found = self._db.execute("SELECT text FROM notes WHERE name = ?", (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._error("cannot be read", error) from error
         return None if found is None else str(found[0])
 
     def write_note(self, name: str, text: str) -> None:
@@ -241,12 +255,27 @@ def _locked(directory: Path) -> int:
     return lock
 
 
-def _kept(rows: Sequence[Any], oldest: int) -> PersistedState:
+def _damage(row: Sequence[Any]) -> str:
+    """What is wrong with a row; empty if nothing is."""
+    _, verb, resource, namespace, name, uid, before, raw = row
+    for what, text in (("resource", resource), ("namespace", namespace), ("name", name), ("uid", uid)):
+        if not isinstance(text, str) or not (text.isascii() or text.isprintable()):
+            return f"its {what} is no text"
+    if verb not in _TYPES:
+        return "its verb is unknown"
+    if not isinstance(before, int):
+        return "its predecessor is no number"
+    return "" if isinstance(raw, bytes) else "its object is no sequence of bytes"
+
+
+def _kept(rows: Sequence[Any], oldest: int, damaged: Container[int]) -> PersistedState:
+    """What a damaged row has replaced remains replaced: an older state must not return."""
+    replaced = {row[6] for row in rows}
+    rows = [row for row in rows if row[0] not in damaged]
     stored = {
         version: Stored(Key(resource, namespace, name), uid, version, raw)
         for version, _, resource, namespace, name, uid, _, raw in rows
     }
-    replaced = {row[6] for row in rows}
     return PersistedState(
         objects=[stored[row[0]] for row in rows if row[1] != _DELETED and row[0] not in replaced],
         changes=[

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 import msgspec
 
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import already_exists, conflict, not_found, too_large
@@ -89,8 +90,8 @@ class Store:
         for stored in objects:
             key = stored.key
             try:
-                _decode_head(stored.raw)
-            except msgspec.MsgspecError as error:
+                _check_head(stored)
+            except UNDECODABLE as error:
                 self.unreadable[key] = error
             else:
                 tables.setdefault(key.resource, {})[key] = stored
@@ -320,13 +321,26 @@ class _DryRun(Store):
         return self._stored(old.key, body)
 
 
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
 class _Head(msgspec.Struct):
     """What every stored object has."""
 
-    metadata: msgspec.Raw
+    metadata: _Metadata
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _check_head(stored: Stored) -> None:
+    """Raises one of UNDECODABLE if it is damaged, or is another object than its key says."""
+    stored.raw.decode()  # a decoder skips the texts that it does not need
+    found = _decode_head(stored.raw).metadata
+    if (found.name, found.namespace) != (stored.key.name, stored.key.namespace):
+        raise ValueError("its name is another than that under which it is stored")
 
 
 def _stub(stored: Stored) -> Stored:

@@ -15,6 +15,7 @@ from reprieve.cluster.admission.defaults import default
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.admission.priority_classes import Class, read_class, resolve_spec
 from reprieve.cluster.api.codec import CLUSTER_SCOPED, HEADER, READERS, Decoded, Unreadable, decode_value
+from reprieve.cluster.api.decode_errors import UNDECODABLE
 from reprieve.cluster.api.values import made, part, text_in
 from reprieve.inquiry.cluster_objects import ApiObject, ClusterObjects
 from reprieve.model.formatting import counted, listed
@@ -72,7 +73,7 @@ def parsed(thing: ApiObject) -> Json:
     """An object whose JSON is no object, which ``decoded`` has noted, has no fields."""
     try:
         body = msgspec.json.decode(thing.body)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         body = None
     body = body if isinstance(body, dict) else {}
     return {**body, "apiVersion": thing.api_version, "kind": thing.kind}
@@ -123,7 +124,7 @@ def _name(thing: KubernetesObject) -> Name:
 def _header_name(thing: ApiObject) -> Name:
     try:
         meta = HEADER.decode(thing.body).metadata
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return thing.kind, "", ""
     return thing.kind, _namespace(thing.kind, meta.namespace), meta.name
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from reprieve.model.formatting import amount, counted, listed
+from reprieve.model.formatting import amount, counted, listed, visible
 
 __all__ = ["BLANK", "LineStyle", "TextLine", "amount", "counted", "folded", "indented", "listed", "table"]
 
@@ -151,7 +151,8 @@ def _markdown_table(
 
 
 def _escaped(text: str) -> str:
-    """Names of objects must not become markup."""
+    """Names of objects must not become markup, nor begin a line of their own."""
+    text = visible(text)
     for sign in "\\`*_<>|[]":
         text = text.replace(sign, f"\\{sign}")
     return text

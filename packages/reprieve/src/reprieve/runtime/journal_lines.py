@@ -178,7 +178,9 @@ def parsed_line(line: bytes) -> Entry:
             return Observed(_moment(found), tuple(map(_event, found.events)))
         if found.records is not None:
             return Recorded(found.at, tuple(_records(found.records)))
-    except (msgspec.MsgspecError, TypeError) as error:
+    except UnreadableLineError:
+        raise
+    except (ValueError, RecursionError, TypeError) as error:  # of msgspec, and bytes that are not UTF-8
         raise UnreadableLineError(f"is not a line of a journal: {error}") from error
     except KeyError as error:
         raise UnreadableLineError(f"names a kind that Reprieve does not know: {error}") from error

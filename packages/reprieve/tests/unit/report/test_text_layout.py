@@ -3,7 +3,19 @@
 import pytest
 from tests.unit.report import texts
 
-from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
+from reprieve.report.text_layout import (
+    BLANK,
+    LineStyle,
+    Sentence,
+    Table,
+    TextLine,
+    amount,
+    counted,
+    indented,
+    listed,
+    markdown,
+    table,
+)
 
 
 def test_columns_are_as_wide_as_needed_and_numbers_stand_to_the_right() -> None:
@@ -54,3 +66,9 @@ def test_a_long_list_is_cut_and_one_more_is_named_rather_than_counted() -> None:
 )
 def test_amounts_are_written_as_in_kubernetes(resource: str, number: int, text: str) -> None:
     assert amount(resource, number) == text
+
+
+def test_a_name_begins_no_line_of_its_own_in_markdown() -> None:
+    text = markdown([Sentence("pod a\n# b waits"), Table(("NAME",), [("c\n| d",)])])
+    assert "pod a\\\\n# b waits" in text
+    assert "| c\\\\n\\| d |" in text

@@ -129,7 +129,7 @@ class KindReader(Generic[W, T_co]):
             thing = self.decoder.decode(raw)
         except UNDECODABLE as error:
             return self._read_again(raw, error)
-        return self.finish(self._kept(thing))
+        return self._finished(thing)
 
     def read_value(self, value: object) -> Decoded[T_co] | Unreadable:
         """From parsed JSON or YAML."""
@@ -137,7 +137,7 @@ class KindReader(Generic[W, T_co]):
             thing = msgspec.convert(value, self.decoder.type)
         except UNDECODABLE:
             return self._read_without_nulls(value)
-        return self.finish(self._kept(thing))
+        return self._finished(thing)
 
     def _read_again(self, raw: Raw, error: Exception) -> Decoded[T_co] | Unreadable:
         try:
@@ -153,6 +153,16 @@ class KindReader(Generic[W, T_co]):
             thing = msgspec.convert(value, self.decoder.type)
         except UNDECODABLE as error:
             return self._unreadable(value, fault_of(error, value))
+        return self._finished(thing)
+
+    def _finished(self, thing: W) -> Decoded[T_co] | Unreadable:
+        """No server accepts a slash in a name; here it separates kind, namespace and name."""
+        meta = thing.metadata
+        for field, text in (("name", meta.name), ("namespace", meta.namespace)):
+            if "/" in text:
+                known = Ref(kind=self.kind, namespace=meta.namespace, name=meta.name)
+                path = f"metadata.{field}"
+                return Unreadable(problem=Problem(ref=known, path=path, expected="expected no slash"))
         return self.finish(self._kept(thing))
 
     def _kept(self, thing: W) -> W:

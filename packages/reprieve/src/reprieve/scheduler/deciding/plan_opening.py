@@ -196,7 +196,7 @@ def _groups_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tupl
 def _trees_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
     """PodGroups that are preempted with the tree around them, and the kind and name of that."""
     for unit in plan.victims:
-        kind, _, name = unit.name.split("/")
+        kind, _, name = unit.name.split("/", 2)
         if kind != CompositePodGroup.__name__:
             continue
         keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})

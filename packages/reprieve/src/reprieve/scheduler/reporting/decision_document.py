@@ -84,9 +84,10 @@ def _moments(document: Json) -> Iterator[tuple[Json, str]]:
 def read_decision(body: bytes) -> Decision:
     """Raises UnreadableDecisionError."""
     try:
-        return decision_of(msgspec.json.decode(body, type=Json))
-    except msgspec.MsgspecError as error:
+        document = msgspec.json.decode(body, type=Json)
+    except (ValueError, RecursionError) as error:  # of msgspec, and bytes that are not UTF-8
         raise UnreadableDecisionError(f"not a {KIND}: {error}") from error
+    return decision_of(document)
 
 
 def decision_of(document: Json) -> Decision:
