@@ -106,6 +106,7 @@ class Scheduler:
         plan_driver.give_up_stuck_victims(state, now)
         unknown_outcomes.follow_up_delayed(state, now)
         if len(state.ledger.unit_evictions):
+            unit_driver.release_refused(state.units, state.outbox, state.reporter, state.queue)
             unit_driver.retry_refused(state.units, state.outbox, state.evictions, now)
         if len(state.ledger.open_marks):
             group_marks.close_marks(state.units, state.outbox, now)

@@ -11,7 +11,7 @@ from tests.unit.scheduler.test_trees import a_tree
 
 from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Evict, Nominate, SetCondition
-from reprieve.model.events import Done, Gone
+from reprieve.model.events import Done, Failed, Gone, Unknown
 from reprieve.model.objects import KubernetesObject, Pod
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.resize import DeferredResizes
@@ -136,6 +136,34 @@ def test_a_preemptor_that_goes_in_the_breath_of_the_last_mark_is_too_late() -> N
     del cluster.objects[new]
     assert names(cluster.comes_true()) == set()
     assert cluster.unfinished() == {}
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_unit_of_which_every_delete_is_refused_stays_when_its_preemptor_is_gone(before: bool) -> None:
+    """Whether the preemptor goes before the refusals arrive or after them."""
+    cluster = a_plan(stage=Stage.EVICTING)
+    cluster = cluster.gone("new").fails(Evict) if before else cluster.fails(Evict).gone("new")
+    for _ in range(5):
+        assert cluster.does(SetCondition).wanted(Evict) == [], "nobody needs the room"
+        cluster.stage.after(30.0)
+    assert cluster.comes_true().places() == {"t0": "n1", "t1": "n2"}
+    assert {cluster.conditions(name)[MARK] for name in ("t0", "t1")} == {"False"}
+    assert cluster.unfinished() == {}
+
+
+def test_a_unit_of_which_every_delete_is_refused_is_tried_again_while_its_preemptor_waits() -> None:
+    cluster = a_plan(stage=Stage.EVICTING).fails(Evict)
+    cluster.stage.after(1.0)
+    cluster.does(SetCondition)
+    assert cluster.wanted(Evict) == ["t0", "t1"]
+
+
+def test_a_unit_of_which_the_outcome_of_one_delete_is_unknown_is_finished() -> None:
+    cluster = a_plan(stage=Stage.EVICTING).gone("new")
+    first, second = cluster.take(Evict)
+    cluster.stage.happens(Unknown(first, "no answer"), Failed(second, "refused"))
+    cluster.comes_true().stage.after(20.0)
+    assert names(cluster.comes_true()) == set()
 
 
 def test_victims_are_told_though_their_preemptor_is_gone() -> None:

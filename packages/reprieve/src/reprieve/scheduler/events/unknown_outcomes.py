@@ -28,6 +28,7 @@ _RESEND_AFTER = 10.0  # seconds until a bind whose answer was lost is sent again
 
 def on_answer_lost(state: State, effect: Effect, now: Moment) -> None:
     """A call ended without an answer. Binds have their own time; events are not repeated."""
+    unit_driver.on_answer_lost(state.units, effect)
     if isinstance(effect, Bind | Announce) or not state.resend_backoff.puts_aside(effect, now.elapsed):
         follow_up(state, effect, now)
 

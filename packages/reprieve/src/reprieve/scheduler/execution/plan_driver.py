@@ -78,7 +78,8 @@ def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Mo
         else:
             state.plan_log.on_units_changed(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
-                unit_driver.begin(state.units, unit, mark_text_of(handover, pods[0].namespace), pods, now)
+                text = mark_text_of(handover, pods[0].namespace)
+                unit_driver.begin(state.units, unit, text, pods, key, now)
             group_marks.open_marks(state.units, _texts(handover, {group for _, group in look.groups}))
     state.plans.keep(key, handover)
     state.plan_log.on_advanced(key, handover, now)

@@ -15,6 +15,7 @@ from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.moment import Moment
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.pods import is_static
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.execution import eviction_counting, group_marks
 from reprieve.scheduler.ledger import Ledger
 from reprieve.scheduler.ledger.open_marks import OpenMark
@@ -34,6 +35,7 @@ from reprieve.scheduler.plans.handover import (
 )
 from reprieve.scheduler.plans.recent_evictions import RecentEvictions
 from reprieve.scheduler.plans.whole_units import WholeUnits
+from reprieve.scheduler.queue.queue import Queue
 from reprieve.scheduler.reporting.preemption_notes import preempted_without_plan
 from reprieve.scheduler.reporting.status_reporter import StatusReporter
 from reprieve.scheduler.targets import group_target, pod_target
@@ -41,12 +43,15 @@ from reprieve.scheduler.targets import group_target, pod_target
 _LONGEST_NAMES = 900  # characters, with the error: the note of an event may have 1,024 with all other words
 
 
-def begin(units: WholeUnits, unit: str, text: str, pods: tuple[Target, ...], now: Moment) -> None:
+def begin(  # noqa: PLR0913, PLR0917  each is needed
+    units: WholeUnits, unit: str, text: str, pods: tuple[Target, ...], demand: DemandKey, now: Moment
+) -> None:
     """The deletes of all its pods are sent. ``text``: of their marks."""
     known = (units.world.pod((pod.namespace, pod.name)) for pod in pods)
     groups = ((pod, group_key(one.pod)) for pod, one in zip(pods, known, strict=True) if one is not None)
     units.ledger.unit_evictions.begin(
-        UnitPod(pod, unit, group, text, now.elapsed) for pod, group in groups if group is not None
+        (UnitPod(pod, unit, group, text, now.elapsed) for pod, group in groups if group is not None),
+        demand,
     )
 
 
@@ -56,6 +61,8 @@ def begin(units: WholeUnits, unit: str, text: str, pods: tuple[Target, ...], now
 def on_delete_accepted(units: WholeUnits, reporter: StatusReporter, pod: Target) -> None:
     """A delete was accepted, or the pod is shown terminating."""
     one = units.ledger.unit_evictions.of(pod)
+    if one is not None:
+        units.ledger.unit_evictions.on_effect(pod)
     if one is not None and (one.state is not DeleteState.SENT or one.refusals):
         units.ledger.unit_evictions.on_accepted(pod)
         _report_refused(units, reporter, one.group)
@@ -90,6 +97,12 @@ def on_refused(units: WholeUnits, reporter: StatusReporter, effect: Effect, erro
         _report_refused(units, reporter, one.group, again=True)
 
 
+def on_answer_lost(units: WholeUnits, effect: Effect) -> None:
+    """A delete may have been accepted."""
+    if isinstance(effect, Evict) and effect.target in units.ledger.unit_evictions:
+        units.ledger.unit_evictions.on_effect(effect.target)
+
+
 def resend(units: WholeUnits, effect: Effect) -> bool:
     """Whether a call whose answer was lost is sent again, though no plan waits for it."""
     one = units.ledger.unit_evictions.of(effect.target)
@@ -113,6 +126,23 @@ def _is_leaving(world: World, pod: Target) -> bool:
 
 
 # --- what is done --------------------------------------------------------------------------------
+
+
+def release_refused(units: WholeUnits, outbox: Outbox, reporter: StatusReporter, queue: Queue) -> None:
+    """Units all of whose deletes were refused stay, once nobody waits for their room: the right to delete may
+    come back later, and pods would be evicted for nobody."""
+    for unit, demands in units.ledger.unit_evictions.refused_whole():
+        if any(queue.standing(demand) is not None for demand in demands):
+            continue
+        pods = units.ledger.unit_evictions.release(unit)
+        marked = [one.group for one in units.ledger.open_marks if one.unit == unit]
+        for group in marked:
+            units.ledger.open_marks.end(group)
+        needed = units.plans.needed()
+        targets = [target for target in (*(one.pod for one in pods), *marked) if target not in needed]
+        outbox.put(*map(unmark, targets))
+        for key in sorted({one.group for one in pods}):
+            _report_refused(units, reporter, key)
 
 
 def retry_refused(units: WholeUnits, outbox: Outbox, evictions: RecentEvictions, now: Moment) -> None:

@@ -2,7 +2,8 @@
 
 A unit goes whole or not at all. Before its first delete a plan may drop it; from then on it is finished here,
 with or without the plan. A pod stays in this book until it is gone: its delete is in flight, was accepted, or
-was refused and is due again.
+was refused and is due again. Only if every delete was refused may the unit still be released: nothing has
+happened to it, and it goes for the demands it was chosen for, or not at all.
 
 Pods that turn out to have a node while the unit is being evicted are taken in as well. The watch shows pods
 in the order of their changes, so one that had its node before the first delete is seen before the last of the
@@ -18,6 +19,7 @@ from enum import Enum
 
 from reprieve.model.effects import Target
 from reprieve.model.groups import GroupKey
+from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.ledger.index import CountedTargets, Index
 from reprieve.supervision.backoff import Backoff
 
@@ -57,6 +59,7 @@ class UnitEvictions:
         self._groups: Index[GroupKey, Target] = Index()
         self.pods = CountedTargets()  # the same pods, with what changed
         self._due: dict[Target, float] = {}  # when refused calls are made again
+        self._untouched: dict[str, set[DemandKey]] = {}  # units of which no delete had effect, and for whom
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -88,9 +91,14 @@ class UnitEvictions:
     def left(self, unit: str) -> Iterator[UnitPod]:
         return (self._pods[pod] for pod in self._units.get(unit, ()))
 
-    def begin(self, pods: Iterable[UnitPod]) -> None:
-        """The first deletes of a unit are sent, or those of a plan that shares it with another."""
+    def begin(self, pods: Iterable[UnitPod], demand: DemandKey | None = None) -> None:
+        """The first deletes of a unit are sent, or those of a plan that shares it with another.
+
+        ``demand``: that they are for; None: a predecessor began, and no demand is known.
+        """
         for one in pods:
+            if demand is not None and (one.unit not in self._units or one.unit in self._untouched):
+                self._untouched.setdefault(one.unit, set()).add(demand)
             if one.pod in self._pods:
                 self.on_sent(one.pod)
             else:
@@ -117,6 +125,25 @@ class UnitEvictions:
         """A refused pod is marked again before it is deleted."""
         self._keep(replace(self._pods[pod], state=DeleteState.MARKING))
 
+    def on_effect(self, pod: Target) -> None:
+        """A delete was accepted, or may have been: from now on the unit is finished."""
+        self._untouched.pop(self._pods[pod].unit, None)
+
+    def refused_whole(self) -> list[tuple[str, frozenset[DemandKey]]]:
+        """Units all of whose deletes were refused, none in flight; and the demands that they are for."""
+        return [
+            (unit, frozenset(demands))
+            for unit, demands in self._untouched.items()
+            if all(one.state is not DeleteState.SENT for one in self.left(unit))
+        ]
+
+    def release(self, unit: str) -> list[UnitPod]:
+        """The unit stays: nothing was done to its pods but marking them."""
+        pods = [*self.left(unit)]
+        for one in pods:
+            self.on_gone(one.pod)
+        return pods
+
     def on_accepted(self, pod: Target) -> None:
         """The pod is terminating: earlier refusals do not matter any more."""
         self._keep(replace(self._pods[pod], state=DeleteState.SENT, refusals=0, error=""))
@@ -141,12 +168,15 @@ class UnitEvictions:
         known = self._pods.pop(pod, None)
         self._due.pop(pod, None)
         if known is not None:
+            if known.state is DeleteState.SENT:
+                self._untouched.pop(known.unit, None)  # it may be gone by our delete
             self.pods.remove((pod,))
             self._groups.remove(known.group, pod)
             pods = self._units[known.unit]
             del pods[pod]
             if not pods:
                 del self._units[known.unit]
+                self._untouched.pop(known.unit, None)
         return known
 
     def next_time(self) -> float | None:
