@@ -19,10 +19,11 @@ from reprieve.inquiry.rehearsal import Rehearsed, rehearse
 from reprieve.inquiry.seen_events import noted_evictions
 from reprieve.inquiry.world_changes import changed
 from reprieve.model.effects import Target
-from reprieve.model.formatting import counted
+from reprieve.model.formatting import clock_time, counted
 from reprieve.model.groups import GroupKey, group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod
 from reprieve.model.workloads import PastEviction
+from reprieve.preemption.eligibility import grace_of
 from reprieve.scheduler.reporting.decision import (
     Decided,
     Decision,
@@ -151,7 +152,19 @@ def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehear
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
     turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
     reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
-    return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *failures))
+    slow = _slow_victims(rehearsed, settings.stuck_victim_seconds, now)
+    return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *slow, *failures))
+
+
+def _slow_victims(rehearsed: Rehearsed, patience: float, now: float) -> Iterator[str]:
+    """A sentence for each victim that may take longer to stop than the scheduler counts on it."""
+    for target, pod in sorted(rehearsed.evicted.items()):
+        if grace_of(pod) > patience:
+            until = clock_time(now + grace_of(pod), now)
+            yield (
+                f"{target.namespace}/{target.name} may take until {until} to stop, its own grace period. "
+                f"The scheduler counts on its room for {patience:g} s, and prefers other victims from then on."
+            )
 
 
 def _summary(cluster: DecodedCluster) -> SnapshotFacts:

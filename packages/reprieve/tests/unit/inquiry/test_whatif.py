@@ -49,6 +49,14 @@ def test_the_report_has_the_documented_fields(tmp_path: Path) -> None:
     assert found["snapshot"] == {"resourceVersion": "", "nodes": 2, "pods": 1, "takenAt": TAKEN_AT}
 
 
+def test_a_victim_that_may_take_years_to_stop_is_named(tmp_path: Path) -> None:
+    old = pod("old", 8, on="n1", level="low")
+    old["spec"]["terminationGracePeriodSeconds"] = 315_360_000
+    said = ask(tmp_path, [node("n1"), old], [pod("new", 4, level="urgent")])
+    assert "default/old may take until 20" in said.output
+    assert "The scheduler counts on its room for 300 s" in said.output
+
+
 def test_a_plan_that_lost_says_by_which_rule(tmp_path: Path) -> None:
     full = [*NODES, pod("a", 8, on="n1", level="low"), pod("b", 8, on="n2")]
     found = report(tmp_path, full, [pod("new", 4, level="urgent")])

@@ -197,12 +197,15 @@ def test_a_pod_that_is_leaving_for_another_reason_is_not_counted_on_for_ever_eit
     assert [victim.name for victim in cluster.plan().victims] == ["low"]
 
 
-def test_an_own_grace_period_that_is_longer_is_granted() -> None:
-    cluster = until(a_plan(), Stage.DRAINING)
-    cluster.show(later(cluster.pod("old"), deletion_grace_period_seconds=1000))
-    cluster.stage.after(999.0)
+def test_an_own_grace_period_of_years_pins_no_preemptor() -> None:
+    years = a_pod("old", cpu="3", on="n1", terminationGracePeriodSeconds=315_360_000)
+    others = (a_node("n2"), a_pod("dear", cpu="3", priority=5, on="n2"))
+    cluster = until(served(NODE, years, *others, NEW), Stage.DRAINING)
+    cluster.show(later(cluster.pod("old"), deletion_grace_period_seconds=315_360_000))
+    cluster.stage.after(299.0)
     assert cluster.plan().stage is Stage.DRAINING
-    assert cluster.stage.after(1.0).decisions[-1].outcome == "Unschedulable"
+    cluster.stage.after(1.0)
+    assert [victim.name for victim in cluster.plan().victims] == ["dear"]
 
 
 def test_an_eviction_that_is_never_answered_does_not_hold_its_preemptor_for_ever() -> None:

@@ -157,7 +157,7 @@ def on_terminating(state: State, pod: Pod, now: Moment, *, is_new: bool) -> None
     target, grace = pod_target(pod), pod.metadata.deletion_grace_period_seconds or 0
     goes = pod.metadata.deletion_timestamp if is_new else None  # it says when its grace is over
     asked = now.elapsed_at(goes.timestamp() - grace) if goes is not None else None
-    state.ledger.terminating.begin(target, now.elapsed, grace, asked)
+    state.ledger.terminating.begin(target, now.elapsed, asked)
     for key, handover in state.plans.concerned(target):
         state.plans.keep(key, leaves_by_itself(handover, target))
     unit_driver.on_delete_accepted(state.units, state.reporter, target)

@@ -4,7 +4,7 @@ A pod is terminating from the moment its eviction is sent, before the API server
 cluster shows its deletion; or from the first sight of its deletion, whatever caused that. How long it has
 been terminating is how long the scheduler has known of it. Only of a pod that was terminating when it was
 first seen is the API server's timestamp believed: that clock may be wrong, so such a pod still has at least
-a minute.
+a minute. Its own grace period gives no pod more time: it may be ten years, and a demand would wait for that.
 """
 
 from heapq import heappop, heappush
@@ -44,14 +44,14 @@ class TerminatingPods:
         since = self._since.get(pod)
         return since is not None and now - since >= seconds
 
-    def begin(self, pod: Target, now: float, grace: float = 0.0, asked: float | None = None) -> None:
-        """The pod's eviction is sent, or its deletion is seen; it may take as long as its own grace allows.
+    def begin(self, pod: Target, now: float, asked: float | None = None) -> None:
+        """The pod's eviction is sent, or its deletion is seen.
 
         ``asked``: when it was deleted, if that was before the scheduler knew the pod.
         """
         news = pod not in self._since
         since = self._since.setdefault(pod, now if asked is None else min(asked, now))
-        due = since + max(self.patience, grace)
+        due = since + self.patience
         if news:
             due = max(due, now + min(self.patience, _AT_LEAST))
         if pod not in self._stuck and due > self._due.get(pod, since):

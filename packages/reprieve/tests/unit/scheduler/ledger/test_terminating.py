@@ -24,14 +24,6 @@ def test_a_second_eviction_makes_it_no_later() -> None:
     assert pods.next_time() == 300.0
 
 
-def test_no_pod_is_stuck_before_its_own_grace_is_over() -> None:
-    pods = TerminatingPods(patience=300.0)
-    pods.begin(OLD, 0.0)
-    pods.begin(OLD, 1.0, grace=600.0)
-    pods.begin(OLD, 2.0)
-    assert pods.next_time() == 600.0
-
-
 def test_a_pod_that_is_gone_or_stays_is_not_stuck() -> None:
     pods = TerminatingPods(patience=300.0)
     pods.begin(OLD, 0.0)
@@ -46,7 +38,7 @@ def test_a_pod_that_was_deleted_long_before_its_first_sight_has_a_minute_left() 
     pods = TerminatingPods(patience=300.0)
     pods.begin(OLD, 1000.0, asked=600.0)
     assert pods.next_time() == 1060.0
-    pods.begin(OLD, 1010.0, grace=30.0)
+    pods.begin(OLD, 1010.0)
     assert pods.next_time() == 1060.0
 
 
