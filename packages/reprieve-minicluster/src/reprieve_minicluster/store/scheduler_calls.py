@@ -48,7 +48,7 @@ def call(store: Store, effect: Effect | WriteStatus, now: float) -> Stored | Non
         case SelectNode():
             return select_node(store, effect.target, effect.node)
         case Evict():
-            return evict(store, effect.target)
+            return evict(store, effect.target, effect.grace)
 
 
 def key_of_target(target: Target) -> Key:
@@ -113,10 +113,10 @@ def _write_part(body: Json, part: StatusPart, now: float) -> None:
             status["nominatedNodeName"] = part.node
 
 
-def evict(store: Store, pod: Target) -> Stored | None:
+def evict(store: Store, pod: Target, grace: int | None = None) -> Stored | None:
     """A pod that is gone, or replaced by another of the same name, counts as evicted."""
     try:
-        return store.delete(key_of_target(pod), uid=pod.uid)
+        return store.delete(key_of_target(pod), uid=pod.uid, grace=grace)
     except ApiError as error:
         if error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
             return None

@@ -92,6 +92,7 @@ def settings_of(configured: config.Configuration, gates: config.Gates = DEFAULT_
         gangs=gang_strategy_of(args, gates),
         group_rules=group_rules_of(args, gates),
         tolerations=_tolerations_of(args, gates),
+        longest_grace=args.longest_grace,
         stuck_victim_seconds=args.stuck_victim_seconds,
         resize_window=args.group_resize_window or None,
         unseen=_unseen(gates, together=together),

@@ -173,6 +173,7 @@ def _differing_rules_for_gangs(profiles: dict[str, KubeSchedulerProfile]) -> Ite
         ("gangPreemption", {one.gang_preemption for one in args}),
         ("divergence", {one.divergence for one in args}),
         ("groupResizeWindow", {one.group_resize_window for one in args}),
+        ("longestGrace", {one.longest_grace for one in args}),
         ("stuckVictimSeconds", {one.stuck_victim_seconds for one in args}),
     ):
         if len(choices) > 1:

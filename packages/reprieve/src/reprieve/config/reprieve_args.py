@@ -102,6 +102,7 @@ class ReprieveArgs(Record, frozen=True):
     )
     planning_patience: Seconds = Seconds(1)  # how long a plan may be improved before its evictions begin
     stuck_victim_seconds: Positive = 300  # after which a victim that does not leave is not counted on
+    longest_grace: Positive | None = None  # seconds that a victim gets to stop at most
     eviction_limit: EvictionLimitArgs | None = None  # how often a workload may be evicted
     preemption_priority_classes: tuple[PreemptionPriorityClass, ...] = ()  # that a group may name as a victim
 

@@ -7,6 +7,7 @@ written, and the time is an argument. This module must not know files, flags or 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 
 import numpy as np
 from msgspec import structs
@@ -152,18 +153,20 @@ def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehear
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
     turns = {one.decision.id: turn for turn, one in enumerate(rehearsed.decided)}
     reports.sort(key=lambda report: min((turns[d.id] for d in report.decisions), default=len(turns)))
-    slow = _slow_victims(rehearsed, settings.stuck_victim_seconds, now)
+    slow = _slow_victims(rehearsed, settings, now)
     return WhatIfAnswer(tuple(reports), _summary(cluster), question.policy, (*notes, *slow, *failures))
 
 
-def _slow_victims(rehearsed: Rehearsed, patience: float, now: float) -> Iterator[str]:
+def _slow_victims(rehearsed: Rehearsed, settings: Settings, now: float) -> Iterator[str]:
     """A sentence for each victim that may take longer to stop than the scheduler counts on it."""
+    patience = settings.stuck_victim_seconds
     for target, pod in sorted(rehearsed.evicted.items()):
-        if grace_of(pod) > patience:
-            until = clock_time(now + grace_of(pod), now)
+        grace = min(grace_of(pod), settings.longest_grace or inf)
+        if grace > patience:
+            until, name = clock_time(now + grace, now), f"{target.namespace}/{target.name}"
             yield (
-                f"{target.namespace}/{target.name} may take until {until} to stop, its own grace period. "
-                f"The scheduler counts on its room for {patience:g} s, and prefers other victims from then on."
+                f"{name} may take until {until} to stop, its grace period. The scheduler counts on its room "
+                f"for {patience:g} s, and prefers other victims from then on."
             )
 
 

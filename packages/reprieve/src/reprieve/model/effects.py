@@ -3,7 +3,7 @@
 Each one names its object by UID, so that it cannot hit a later object of the same name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -102,9 +102,10 @@ class Nominate:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Delete a pod, with its own grace period."""
+    """Delete a pod, with its own grace period or a shorter one (in seconds): it is the same call."""
 
     target: Target
+    grace: int | None = field(default=None, compare=False)
 
 
 StatusPart = SetCondition | Nominate

@@ -32,6 +32,7 @@ class Settings:
     gangs: GangStrategy = MIN_COUNT
     group_rules: GroupRules = DEFAULT_RULES
     tolerations: TolerationRules = HONOURED
+    longest_grace: int | None = None  # seconds that a victim is given to stop at most; None: its own
     stuck_victim_seconds: float = 300.0  # after which a victim that has not left is not counted on
     # Seconds that members of a gang that grow wait for each other; None: each is planned by itself.
     resize_window: float | None = 1.0

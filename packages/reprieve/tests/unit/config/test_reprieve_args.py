@@ -69,6 +69,7 @@ def test_every_key_is_read() -> None:
         planningEffort=50,
         planningPatience="1.5s",
         stuckVictimSeconds=60,
+        longestGrace=600,
         evictionLimit={"evictions": 3, "window": "10m", "belowPriority": 1000},
         preemptionPriorityClasses=[{"class": "steady", "namespaces": ["train", "serve"]}],
     ).args.reprieve
@@ -76,6 +77,7 @@ def test_every_key_is_read() -> None:
     assert args.search == "LeastDisturbance"
     assert args.disturbance == ("BudgetsBroken", "Cascade", "LostWork")
     assert (args.planning_effort, args.planning_patience, args.stuck_victim_seconds) == (50, 1.5, 60)
+    assert args.longest_grace == 600
     assert args.eviction_limit == EvictionLimitArgs(evictions=3, window=Seconds(600), below_priority=1000)
     steady = PreemptionPriorityClass(priority_class="steady", namespaces=("train", "serve"))
     assert args.preemption_priority_classes == (steady,)

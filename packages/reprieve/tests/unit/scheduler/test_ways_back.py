@@ -208,6 +208,15 @@ def test_an_own_grace_period_of_years_pins_no_preemptor() -> None:
     assert [victim.name for victim in cluster.plan().victims] == ["dear"]
 
 
+@pytest.mark.parametrize(("own", "given"), [(601, 600), (600, None), (None, None)])
+def test_a_victim_gets_no_longer_to_stop_than_an_administrator_allows(
+    own: int | None, given: int | None
+) -> None:
+    old = a_pod("old", cpu="3", on="n1", terminationGracePeriodSeconds=own)
+    cluster = until(served(NODE, old, NEW, settings=Settings(longest_grace=600)), Stage.EVICTING)
+    assert [effect.grace for effect in cluster.stage.wanted if isinstance(effect, Evict)] == [given]
+
+
 def test_an_eviction_that_is_never_answered_does_not_hold_its_preemptor_for_ever() -> None:
     cluster = until(
         served(NODE, OLD, a_node("n2"), a_pod("dear", cpu="3", priority=5, on="n2"), NEW), Stage.EVICTING

@@ -284,9 +284,10 @@ def _ended_if_unchanged(response: KubeResponse) -> Answer:
 
 
 def _evict(effect: Evict, mapping: RestMapping) -> ApiCall:
-    """Deletes the pod with its own grace period. If it is gone, the eviction has succeeded."""
+    """Deletes the pod. If it is gone, the eviction has succeeded."""
     pod = effect.target
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+    grace = {"gracePeriodSeconds": effect.grace} if effect.grace is not None else {}
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}, **grace}
     response = yield KubeRequest("DELETE", mapping.path(pod.namespace, pod.name), (), _encode(options))
     if response.status == HTTPStatus.NOT_FOUND:
         return Succeeded()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target, Tone
 from reprieve.model.moment import Moment
 from reprieve.model.objects import Pod, PodGroup, PriorityClass
+from reprieve.preemption.eligibility import grace_of
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester, report_demand
 from reprieve.scheduler.execution import eviction_counting, group_marks, unit_driver
@@ -311,16 +312,29 @@ def put_unless_vain(state: State, effect: Effect, now: Moment) -> None:
 
     Not those of whole units: the mark on the group is acknowledged, and a new leader would go on, too.
     """
-    if not isinstance(effect, Evict) or effect.target in state.ledger.unit_evictions:
+    if not isinstance(effect, Evict):
         state.outbox.put(eviction_counting.naming_workload(state.evictions, effect))
+    elif effect.target in state.ledger.unit_evictions:
+        state.outbox.put(_in_time(state, effect))
     elif state.plans.take_back(effect):
         count_as_staying(state.units, effect.target)
         _on_unsent(state.plan_log, state.evictions, state.queue, effect.target, now)
         state.outbox.put(unmark(effect.target))
     elif state.plans.expects(effect):
-        state.outbox.put(effect)
+        state.outbox.put(_in_time(state, effect))
     else:
         _on_unsent(state.plan_log, state.evictions, state.queue, effect.target, now)
+
+
+def _in_time(state: State, effect: Evict) -> Evict:
+    """With a shorter grace period than the pod's own if that is longer than an administrator allows."""
+    longest, known = (
+        state.settings.longest_grace,
+        state.world.pod((effect.target.namespace, effect.target.name)),
+    )
+    if longest is None or known is None or grace_of(known.pod) <= longest:
+        return effect
+    return Evict(effect.target, longest)
 
 
 def _on_unsent(plan_log: PlanLog, evictions: RecentEvictions, queue: Queue, pod: Target, now: Moment) -> None:

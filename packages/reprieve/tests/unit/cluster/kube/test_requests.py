@@ -193,6 +193,12 @@ def test_an_eviction_deletes_by_uid_with_the_pods_own_grace_period() -> None:
     assert result == Succeeded()
 
 
+def test_an_eviction_with_a_shorter_grace_period_than_the_pods_own() -> None:
+    (request,), result = talk(Evict(POD, 600), PODS, answer())
+    assert b'"gracePeriodSeconds":600' in request.body
+    assert result == Succeeded()
+
+
 def test_evicting_a_pod_that_is_gone_succeeds() -> None:
     assert talk(Evict(POD), PODS, answer(404))[1] == Succeeded()
     namesake = answer(metadata={"uid": "other"})
