@@ -11,7 +11,7 @@ from reprieve.assembly.daemon import DaemonError
 from reprieve.cli.cluster_flags import context_flag, kubeconfig_flag
 from reprieve.cli.config import config_error, document_in
 from reprieve.cli.flag_values import text_flag
-from reprieve.cli.terminal import output_flag, say_document, show
+from reprieve.cli.terminal import DOCUMENT_FORMATS, output_flag, say_document, show
 from reprieve.config import InvalidConfigurationError
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine
 
@@ -24,7 +24,7 @@ _CANNOT = 1  # exit code
 @kubeconfig_flag
 @context_flag
 @text_flag("--feature-gates", "A=true,B=false", "As for `reprieve scheduler`.")
-@output_flag("text", "json")
+@output_flag("text", *DOCUMENT_FORMATS)
 @click.pass_context
 def check(  # noqa: PLR0913, PLR0917  one for each flag
     ctx: click.Context,
@@ -47,8 +47,8 @@ def check(  # noqa: PLR0913, PLR0917  one for each flag
         raise config_error(config_file, error) from error
     except DaemonError as error:
         raise click.ClickException(str(error)) from error
-    if output == "json":
-        say_document(_document(report))
+    if output in DOCUMENT_FORMATS:
+        say_document(_document(report), output)
     else:
         show(_lines(report))
     ctx.exit(0 if report.can_schedule else _CANNOT)

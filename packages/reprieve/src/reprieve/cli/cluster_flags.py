@@ -72,7 +72,7 @@ _SCOPE = (
     text_flag(
         "--policy",
         "NAME|FILE",
-        "How to decide: a policy such as Upstream, or a file with a KubeSchedulerConfiguration.",
+        "How to decide: a policy or search such as Upstream, or a file with a KubeSchedulerConfiguration.",
     ),
     text_flag(
         "--feature-gates", "A=true,B=false", "Feature gates. Default: everything that the input uses is on."

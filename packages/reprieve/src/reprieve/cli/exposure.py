@@ -9,7 +9,7 @@ import click
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_flags, cluster_of, namespace_of
 from reprieve.cli.flag_values import text_flag
 from reprieve.cli.main import meant
-from reprieve.cli.terminal import note, output_flag, say_document, show
+from reprieve.cli.terminal import DOCUMENT_FORMATS, note, output_flag, say_document, show
 
 if TYPE_CHECKING:
     from reprieve.assembly.inquiries import InquirySettings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "With --at-priority: how many of the pods a pod with these requests would preempt.",
 )
 @click.option("-l", "--selector", default="", metavar="app=web", help="Only pods with these labels.")
-@output_flag("table", "wide", "json", "name")
+@output_flag("table", "wide", *DOCUMENT_FORMATS, "name")
 @click.option("--no-headers", is_flag=True, help="Only the rows of the pods, for scripts.")
 def exposure(  # noqa: PLR0913, PLR0917  one for each flag
     cluster: ClusterFlags, at_priority: str, shape: str, selector: str, output: str, no_headers: bool
@@ -56,6 +56,8 @@ def exposure(  # noqa: PLR0913, PLR0917  one for each flag
     answer = _answer(asked, priority, read, settings) if asked is not None and priority is not None else None
     if answer is not None:
         report = replace(report, demand=answer.reports[0])
+    if not report.pods and shown.namespace:
+        note(f"Note: {_nothing_in(shown.namespace, read)}.")
     _print(report, answer, output, namespaces=not shown.namespace, headers=not no_headers)
 
 
@@ -74,14 +76,24 @@ def _print(
     for sentence in report.notes:
         note(f"Note: {sentence}")
     match output:
-        case "json":
+        case "json" | "yaml":
             demand = answers_json([answer]) if answer is not None else None
-            say_document(exposure_json(report, demand))
+            say_document(exposure_json(report, demand), output)
         case "name":
             show(map(TextLine, names(report)))
         case _:
             wide = output == "wide"
             show(exposure_lines(report, namespaces=namespaces, wide=wide, headers=headers))
+
+
+def _nothing_in(namespace: str, cluster: "DecodedCluster") -> str:
+    """Which namespace was looked at, and where pods run."""
+    from reprieve.inquiry.asked_demands import is_running
+    from reprieve.model.formatting import listed
+
+    others = sorted({pod.metadata.namespace for pod in cluster.pods() if is_running(pod)} - {namespace})
+    hint = f"; -A shows all, and pods also run in {listed(others)}" if others else ""
+    return f"only namespace {namespace} was looked at{hint}"
 
 
 def _answer(

@@ -12,7 +12,7 @@ import click
 from reprieve.cli.cluster_flags import ClusterFlags, cluster_of, source_flags
 from reprieve.cli.decision_flags import decision_source_flags
 from reprieve.cli.input_files import STDIN
-from reprieve.cli.terminal import note, output_flag, progress_bar, say, say_document, show
+from reprieve.cli.terminal import DOCUMENT_FORMATS, note, output_flag, progress_bar, say, say_document, show
 
 if TYPE_CHECKING:
     from reprieve.inquiry.anonymisation import SnapshotKey
@@ -84,14 +84,14 @@ def save(
 
 @snapshot.command(name="show")
 @click.argument("file")
-@output_flag("text", "json")
+@output_flag("text", *DOCUMENT_FORMATS)
 def show_file(file: str, output: str) -> None:
     """Show what is in FILE: a snapshot, or a dump of objects; `-` for stdin."""
     from reprieve.inquiry.snapshot_file import contents_document, contents_lines, contents_of
 
     contents = contents_of(cluster_of(ClusterFlags(files=(file,))))
-    if output == "json":
-        say_document(contents_document(contents))
+    if output in DOCUMENT_FORMATS:
+        say_document(contents_document(contents), output)
     else:
         show(contents_lines(contents))
 
