@@ -105,7 +105,7 @@ def test_kube_scheduler_knows_no_tolerations() -> None:
         (["-l", "a b"], "-l: unable to parse the label selector 'a b'"),
         (
             ["--policy", "Downstream"],
-            '--policy: expected one of Reprieve, Upstream, or a file, got "Downstream"',
+            'Upstream, PriorityCeiling, LeastDisturbance, or a file, got "Downstream"',
         ),
     ],
 )

@@ -32,7 +32,7 @@ def said(*arguments: str) -> str:
         ("demo --speed -1", "--speed: expected a number in the range x>0, got -1.0"),
         ("demo --scene resize -f x", "--scene: expected no -f and no --cluster beside it"),
         ("up --port x", '--port: expected a whole number, got "x"'),
-        ("check -o x", '-o, --output: expected one of text, json, got "x"'),
+        ("check -o x", '-o, --output: expected one of text, json, yaml, got "x"'),
         ("scheduler --leader-elect=x", '--leader-elect: expected true or false, got "x"'),
         ("scheduler --bind-address=x", '--bind-address: expected an IP address, got "x"'),
         ("replay", "DIR: required"),

@@ -116,7 +116,11 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         (("pod/w", "--add-node", "x"), 2, '--add-node: expected one of gpu8, cpu16, or a file, got "x"'),
         (("pod/w", "--add-node", "node/x"), 1, "--add-node node/x: there is no such node"),
         (("pod/w", "--set-priority", "x"), 1, "--set-priority: there is no PriorityClass with the name x"),
-        (("pod/w", "--policy", "x"), 2, '--policy: expected one of Reprieve, Upstream, or a file, got "x"'),
+        (
+            ("pod/w", "--policy", "x"),
+            2,
+            'PriorityCeiling, LeastDisturbance, or a file, got "x"',
+        ),
         (("pod/w", "--compare", "x"), 2, "--compare: expected one of Reprieve, Upstream, PriorityCeiling, "),
         (
             ("pod/w", "--search", "x"),
@@ -127,7 +131,7 @@ def test_an_unknown_kind_beside_others_is_left_out_and_told(tmp_path: Path) -> N
         (
             ("pod/w", "-o", "xml"),
             2,
-            'expected one of text, json, yaml, markdown, json=v1alpha1, yaml=v1alpha1, got "xml"',
+            'expected one of text, json, yaml, markdown, digest, json=v1alpha1, yaml=v1alpha1, got "xml"',
         ),
     ],
 )
