@@ -11,8 +11,7 @@ from reprieve.model.json import Json
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.kubelet import STOP_SECONDS
 from reprieve_minicluster.store import Key, Part
-from tests.simulation.crowd import a_group
-from tests.simulation.objects import node, pod, pod_spec
+from tests.simulation.objects import a_group, node, pod, pod_spec
 
 GANG = {"gang": {"minCount": 2}}
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from tests.minicluster.faulty_cluster import FaultPlan, FaultyCluster, WatchFault, everything
 
 from reprieve.model.json import Json
-from reprieve.preemption.searches import LEAST_DISTURBANCE, PRIORITY_CEILING, REPRIEVE
+from reprieve.preemption.searches import PRIORITY_CEILING
 from reprieve.preemption.toleration import MINIMUM_PRIORITY, SECONDS
 from reprieve.preemption.units import pods_alone
 from reprieve.scheduler.demand_key import by_itself
@@ -37,6 +38,7 @@ from tests.simulation.acts import (
 )
 from tests.simulation.objects import (
     DRIVER,
+    a_group,
     alone,
     claim,
     csi_node,
@@ -48,36 +50,39 @@ from tests.simulation.objects import (
     storage_class,
     volumes,
 )
-from tests.simulation.scenario import FOREIGN, TROUBLED_SECONDS, Scenario
+from tests.simulation.scenario import FOREIGN, TROUBLED_SECONDS, USUAL, Scenario
 from tests.simulation.unreliable import UnreliableConnection
 
 PRIORITIES = (0, 5, 10, 20)
 
+
+def _with(settings: Settings, **policy: Any) -> Settings:
+    policies = {name: replace(one, **policy) for name, one in settings.policies.items()}
+    return replace(settings, policies=policies)
+
+
 SETTINGS = (
-    Settings(),
-    Settings(gangs=ALL_MEMBERS),
-    Settings(gangs=POD_BY_POD),
-    Settings(policies={SCHEDULER_NAME: UPSTREAM}),
-    Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, breaks_no_budget=True)}),
-    Settings(policies={SCHEDULER_NAME: replace(REPRIEVE, units=pods_alone)}, demand_of_pod=by_itself),
+    USUAL,
+    replace(USUAL, gangs=ALL_MEMBERS),
+    replace(USUAL, gangs=POD_BY_POD),
+    replace(USUAL, policies={SCHEDULER_NAME: UPSTREAM}),
+    _with(USUAL, search=PRIORITY_CEILING, patience=None),
+    _with(USUAL, breaks_no_budget=True),
+    replace(_with(USUAL, units=pods_alone), demand_of_pod=by_itself),
 )
 
 
 def settings_of(seed: int) -> Settings:
-    """Most clusters are scheduled in the usual way; some schedulers have little patience."""
+    """Most clusters are scheduled in the usual way; some schedulers have little patience, or much."""
     rng = Random(f"settings {seed}")
-    settings = rng.choices(SETTINGS, weights=(5, 1, 1, 1, 1, 1))[0]
-    return _disturbing_least(seed, replace(settings, stuck_victim_seconds=rng.choice((15.0, 300.0))))
-
-
-def _disturbing_least(seed: int, settings: Settings) -> Settings:
-    """In every fifth cluster plans of groups are improved beside the loop, for more or less time."""
-    rng, (policy,) = Random(f"disturbance {seed}"), settings.policies.values()
-    if rng.randrange(5) or policy.search is not PRIORITY_CEILING:
-        return settings
-    patience = rng.choice((0.0, 1.0, 5.0, 20.0))
-    policy = replace(policy, search=LEAST_DISTURBANCE, patience=patience)
-    return replace(settings, policies={SCHEDULER_NAME: policy})
+    settings = rng.choices(SETTINGS, weights=(6, 1, 1, 1, 1, 1, 1))[0]
+    settings = replace(settings, stuck_victim_seconds=rng.choice((15.0, 300.0)))
+    patient = any(policy.patience for policy in settings.policies.values())
+    return (
+        _with(settings, patience=rng.choice((0.0, 5.0, 20.0)))
+        if patient and not rng.randrange(5)
+        else settings
+    )
 
 
 def connection_of(seed: int, cluster: FaultyCluster) -> UnreliableConnection:
@@ -92,7 +97,7 @@ def crowd(seed: int) -> Scenario:
     ]
     beginning = Apply((*nodes, foreign_node(FOREIGN), storage_class("made", DRIVER), *_budgets(rng)))
     troubles = [(0.0, beginning), *_arrivals(rng), *_mishaps(rng, names)]
-    return _meddled(_tolerant(Scenario(seed, _faults(rng, seed), tuple(troubles), ())))
+    return _meddled(_tolerant(_packed(Scenario(seed, _faults(rng, seed), tuple(troubles), ()))))
 
 
 def crowd_with_jumps(seed: int) -> Scenario:
@@ -171,10 +176,41 @@ def _gang(rng: Random, name: str) -> Iterator[tuple[float, Json]]:
         yield rng.choice((0.0, 0.0, rng.uniform(0, 5))), pod(f"{name}-{i}", spec)
 
 
-def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
-    spec = {"priority": priority, "schedulingPolicy": policy, "disruptionMode": {mode: {}}}
-    meta = {"name": name, "namespace": "default"}
-    return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
+# --- plans that take long to find ------------------------------------------------------------------
+
+
+def _packed(scenario: Scenario) -> Scenario:
+    """In every third cluster groups that go whole fill more nodes, and gangs come that need whole nodes.
+
+    What they would cost on several nodes is not counted node by node, so that a solver is asked.
+    """
+    rng = Random(f"packed {scenario.seed}")
+    if rng.randrange(3):
+        return scenario
+    nodes = Apply(tuple(node(f"m{i}", "z0", cpu=4) for i in range(4)))
+    full = [thing for i in range(8) for thing in _whole_group(rng, f"low{i}")]
+    gangs = [_gang_of_nodes(rng, f"top{i}", priority) for i, priority in enumerate((10, 20))]
+    return replace(scenario, troubles=(*scenario.troubles, (0.0, nodes), (0.0, Apply(tuple(full))), *gangs))
+
+
+def _whole_group(rng: Random, name: str) -> Iterator[Json]:
+    priority = rng.choice((0, 0, 5))
+    yield a_group(name, priority, {"gang": {"minCount": 1}}, "all")
+    for i in range(rng.randint(1, 3)):
+        spec = pod_spec(
+            rng.choice(("1", "1", "2", "3")),
+            priority=priority,
+            terminationGracePeriodSeconds=rng.choice((0, 3)),
+            schedulingGroup={"podGroupName": name},
+        )
+        yield pod(f"{name}-{i}", spec)
+
+
+def _gang_of_nodes(rng: Random, name: str, priority: int) -> tuple[float, Act]:
+    spec = pod_spec(rng.choice(("3", "4", "4")), priority=priority, schedulingGroup={"podGroupName": name})
+    members = [pod(f"{name}-{i}", spec) for i in range(rng.choice((2, 2, 3)))]
+    group = a_group(name, priority, {"gang": {"minCount": len(members)}}, "single")
+    return rng.uniform(5, TROUBLED_SECONDS), Apply((group, *members))
 
 
 # --- protected pods ------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from reprieve.model.events import Event, Synced
 from reprieve.model.moment import on_one_clock
-from reprieve.runtime.loop import Loop
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import Settings
@@ -16,10 +15,9 @@ from reprieve_minicluster.store import EventType, WatchEvent
 from reprieve_minicluster.virtual_time import run
 from tests.simulation.acts import Act, RestartServer, SetClock
 from tests.simulation.crowd import connection_of, crowd, crowd_with_jumps, settings_of
-from tests.simulation.drowsy_solver import DrowsySolver
 from tests.simulation.evictions import Evictions
 from tests.simulation.invariants import Tell, check_all_started, hold, not_started_in, pods_in
-from tests.simulation.play import BOUND_SECONDS, Play, first_of, silent
+from tests.simulation.play import BOUND_SECONDS, PlanningTally, Play, first_of, silent
 from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
 from tests.simulation.watched import WatchedScheduler
 from tests.simulation.whole_groups import WholeGroups
@@ -36,6 +34,7 @@ class Tally:
     evicted: int
     wasted: int  # evictions for demands that did not come there
     mishaps: int
+    planning: PlanningTally
 
 
 def play_crowd(seed: int, tell: Tell = silent) -> Tally:
@@ -65,8 +64,6 @@ class CrowdedPlay(Play):
         self._port = self._connection
         self._whole = WholeGroups(self._cluster.store)
         self._watched = WatchedScheduler(self._settings, self._auditor, self._evictions, self._whole)
-        self._restarts: set[asyncio.Task[None]] = set()
-        self.solver = DrowsySolver(seed, self._cluster, TROUBLED_SECONDS, self._taken_over)
 
     def _drawn(self, seed: int) -> Scenario:
         return crowd(seed)
@@ -93,6 +90,7 @@ class CrowdedPlay(Play):
             evicted=len(self._evictions.victims),
             wasted=self._evictions.wasted(self._auditor.places),
             mishaps=self._auditor.mishaps,
+            planning=self._planning,
         )
 
     def _start(self) -> None:
@@ -100,16 +98,9 @@ class CrowdedPlay(Play):
         loop = self._loop(self._watched)
         self._running = loop, asyncio.create_task(loop.run())
 
-    def _loop(self, scheduler: Scheduler) -> Loop:
-        return Loop(scheduler, self._port, self._clock, self._decided, solver=self.solver)
-
-    def _taken_over(self) -> None:
-        task = asyncio.create_task(self._restart(0.0))
-        self._restarts.add(task)
-        task.add_done_callback(self._restarts.discard)
-
     def _decided(self, decision: Decision) -> None:
         self._counted[decision.outcome] += 1
+        self._planning.on_decided(decision)
         self._say(f"{decision.demand.name}: {decision.outcome} {decision.text} {decision.victims}")
 
     async def _act(self, at: float, act: Act) -> None:

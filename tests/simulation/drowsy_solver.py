@@ -16,7 +16,7 @@ from reprieve_minicluster.store import Key
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 
-_PAUSES = (0.0, 0.2, 1.0, 4.0, 60.0)  # seconds before something happens, and after
+_PAUSES = (0.0, 0.0, 0.2, 0.2, 1.0, 4.0, 60.0)  # seconds before something happens, and after
 
 
 class DrowsySolver:
@@ -27,10 +27,10 @@ class DrowsySolver:
         self._cluster = cluster
         self._until = until
         self._restart = restart
-        self.asked = 0
+        self._asked = 0
 
     async def solve(self, message: bytes) -> bytes | None:
-        self.asked += 1
+        self._asked += 1
         answer = solved(message)
         await asyncio.sleep(self._rng.choice(_PAUSES))
         if asyncio.get_running_loop().time() < self._until:
@@ -50,7 +50,7 @@ class DrowsySolver:
                 self._delete(self._victims(answer))
             case 2:
                 spec = pod_spec(self._rng.choice(("2", "4")), priority=20)
-                self._cluster.apply([pod(f"vip-{self.asked}", spec)])
+                self._cluster.apply([pod(f"vip-{self._asked}", spec)])
             case 3:
                 self._restart()
 

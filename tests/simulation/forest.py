@@ -10,7 +10,7 @@ from reprieve.scheduler.settings import Settings
 from tests.simulation.acts import Act, Apply, DeleteGroup
 from tests.simulation.crowd import PRIORITIES, crowd, settings_of
 from tests.simulation.objects import HOST, ZONE, pod, pod_spec
-from tests.simulation.scenario import TROUBLED_SECONDS, Scenario
+from tests.simulation.scenario import TROUBLED_SECONDS, USUAL, Scenario
 
 
 def forest(seed: int) -> Scenario:
@@ -23,7 +23,7 @@ def forest(seed: int) -> Scenario:
 def forest_settings_of(seed: int) -> Settings:
     """As in a crowd, but never pod by pod: then there are no trees."""
     settings = settings_of(seed)
-    return Settings() if settings.demand_of_pod is by_itself else settings
+    return USUAL if settings.demand_of_pod is by_itself else settings
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from tests.unit.scheduler.validation import validate
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.model.effects import Effect, Target
 from reprieve.model.events import Done, Event, Failed, Gone, Seen, Unknown, Unread
+from reprieve.model.groups import group_key
 from reprieve.model.moment import Moment
 from reprieve.model.objects import KubernetesObject, Node, Pod, runs
 from reprieve.model.snapshot import build
@@ -22,7 +23,7 @@ from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.queue.queue import Standing
 from reprieve.scheduler.reporting.decision import Decided
-from reprieve.scheduler.settings import SCHEDULER_NAME
+from reprieve.scheduler.settings import SCHEDULER_NAME, Settings
 from reprieve_minicluster.kinds import BY_RESOURCE
 from reprieve_minicluster.store import EventType, Store, Stored, WatchEvent
 from tests.reference.plain.ports import host_ports_of
@@ -141,8 +142,8 @@ class Auditor:
 class AuditedScheduler(Scheduler):
     """A scheduler that is looked at after every step."""
 
-    def __init__(self, auditor: Auditor) -> None:
-        super().__init__()
+    def __init__(self, settings: Settings, auditor: Auditor) -> None:
+        super().__init__(settings)
         self._auditor = auditor
         self._unended: Counter[Effect] = Counter()
         self._shown: dict[tuple[str, str], Pod | None] = {}  # None: it cannot be read
@@ -185,10 +186,12 @@ class AuditedScheduler(Scheduler):
         for key, pod in self._shown.items():
             if pod is None or not is_waiting(pod):
                 continue
-            promised = Target("Pod", *key, pod.metadata.uid) in promises
-            standing = self._state.queue.standing(DemandKey(DemandKind.POD, *key))
+            promised, demand = Target("Pod", *key, pod.metadata.uid) in promises, self._state.demand_of(pod)
+            standing = self._state.queue.standing(demand)
             in_line = standing not in (None, Standing.DECIDING)
-            hold(promised != in_line, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
+            # A group waits for as long as any of its pods does.
+            sound = promised or in_line if demand.kind.is_of_groups else promised != in_line
+            hold(sound, f"{key[1]} is {'promised, and ' if promised else ''}{standing}")
         for target in promises:
             shown = self._shown[target.namespace, target.name]
             hold(shown is None or not shown.spec.node_name, f"the promise to {target} should be over")
@@ -202,8 +205,8 @@ class AuditedScheduler(Scheduler):
         hold(not under_way, f"effects did not end: {under_way}")
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
-        """The queue holds these demands and no others."""
-        expected = sorted(map(DemandKey.of_pod, pods))
+        """The queue holds the demands of these pods and no others."""
+        expected = sorted({self._state.demand_of(pod) for pod in pods})
         hold(
             sorted(self._state.queue._entries) == expected,
             f"in line are {sorted(self._state.queue._entries)}",
@@ -252,12 +255,13 @@ def check_all_started(store: Store) -> None:
 
 
 def waiting_in_vain(store: Store) -> set[str]:
-    """The names of pods that wait, are not held back, and would fit."""
+    """The names of pods that wait by themselves, are not held back, and would fit."""
     things = (_read(item) for item in store.list(tuple(BY_RESOURCE)).items)
     view = build([thing for thing in things if thing is not None]).snapshot
     found = set()
     for pod in waiting_in(store):
         row = view.pods.rows[pod.metadata.namespace, pod.metadata.name]
-        if not pod.spec.scheduling_gates and isinstance(place(pod_demand(view, row), view), Placement):
+        by_itself = group_key(pod) is None and not pod.spec.scheduling_gates
+        if by_itself and isinstance(place(pod_demand(view, row), view), Placement):
             found.add(f"{pod.metadata.namespace}/{pod.metadata.name}")
     return found

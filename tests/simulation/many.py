@@ -1,5 +1,5 @@
 """`python -m tests.simulation.many FIRST LAST`: plays crowd after crowd in one process, for hours if need be;
-with `--jumps`, crowds in which the clock is set both ways.
+with `--jumps`, crowds in which the clock is set both ways; with `--calm`, clusters that are not crowded.
 
 Prints a line for every hundred seeds, and each failure in full; goes on after one.
 """
@@ -11,7 +11,8 @@ import time
 import traceback
 from collections.abc import Callable
 
-from tests.simulation.crowded_play import Tally, play_crowd, play_jumps
+from tests.simulation.crowded_play import play_crowd, play_jumps
+from tests.simulation.play import play
 
 
 class _Contained(logging.Handler):
@@ -25,7 +26,7 @@ class _Contained(logging.Handler):
         self.records.append(record)
 
 
-def failure_of(play: Callable[[int], Tally], seed: int, contained: _Contained) -> str:
+def failure_of(play: Callable[[int], object], seed: int, contained: _Contained) -> str:
     """What went wrong, in full; empty if nothing did."""
     contained.records.clear()
     try:
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("first", type=int)
     parser.add_argument("last", type=int)
     parser.add_argument("--jumps", dest="play", action="store_const", const=play_jumps, default=play_crowd)
+    parser.add_argument("--calm", dest="play", action="store_const", const=play)
     asked = parser.parse_args()
     contained = _Contained()
     logging.getLogger("reprieve.supervision.supervisor").addHandler(contained)

@@ -73,6 +73,12 @@ def job(name: str, pods: int, at_once: int, seconds: int, spec: Json) -> Json:
     return {"kind": "Job", "metadata": meta, "spec": {**counts, "template": template}}
 
 
+def a_group(name: str, priority: int, policy: Json, mode: str) -> Json:
+    spec = {"priority": priority, "schedulingPolicy": policy, "disruptionMode": {mode: {}}}
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": meta, "spec": spec}
+
+
 # --- volumes -------------------------------------------------------------------------------------
 
 DRIVER = "csi.example.com"

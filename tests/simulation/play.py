@@ -2,17 +2,21 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 
 from tests.minicluster.faulty_cluster import FaultyCluster
 
 from reprieve.cluster.port import ClusterPort
+from reprieve.model.effects import Target
 from reprieve.runtime.loop import Loop
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decision
+from reprieve.scheduler.reporting.decision import Outcome as DecisionOutcome
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.virtual_time import clock, run
 from tests.simulation.acts import Act, Restart, RestartServer, SetClock
+from tests.simulation.drowsy_solver import DrowsySolver
 from tests.simulation.invariants import (
     AuditedScheduler,
     Auditor,
@@ -23,12 +27,41 @@ from tests.simulation.invariants import (
     waiting_in_vain,
 )
 from tests.simulation.objects import node
-from tests.simulation.scenario import TROUBLED_SECONDS, Scenario, scenario
+from tests.simulation.scenario import TROUBLED_SECONDS, USUAL, Scenario, scenario
 
 # Within this time after the last fault every pod that can run does. It is well below the five minutes after
 # which waiting demands are retried for no reason, so that a missed wake-up shows.
 BOUND_SECONDS = 120.0
 PATIENCE_SECONDS = 12.0  # a little more than the longest backoff
+
+
+@dataclass(slots=True)
+class PlanningTally:
+    """Of demands whose first plan was not known to be the best."""
+
+    asked: int = 0  # how often a solver was
+    improved: int = 0  # plans that were carried out and cost less than the first one
+    first: int = 0  # first plans that were carried out in the end
+    _waiting: dict[Target, Decision] = field(default_factory=dict)
+
+    def on_decided(self, decision: Decision) -> None:
+        begun = self._waiting.get(decision.demand)
+        if decision.outcome is DecisionOutcome.IMPROVING:
+            self.asked += begun is None
+            self._waiting.setdefault(decision.demand, decision)
+            return
+        self._waiting.pop(decision.demand, None)
+        if begun is not None and decision.outcome is DecisionOutcome.PREEMPTS:
+            self.improved += _cost(decision) < _cost(begun)
+            self.first += decision.victims == begun.victims
+
+
+def _cost(decision: Decision) -> tuple[float, ...]:
+    """What its plan stops; without a plan, more than any."""
+    quality = decision.preemption.quality if decision.preemption is not None else None
+    if quality is None:
+        return (inf,)
+    return tuple(-inf if value is None else value for value in quality.cost.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +71,7 @@ class Outcome:
     ran: int
     decisions: int
     mishaps: int  # effects that did not end well
+    planning: "PlanningTally"
 
 
 def silent(_: str) -> None:
@@ -66,9 +100,12 @@ class Play:
         self._port: ClusterPort = self._cluster
         self._offset = 0.0
         self._auditor = Auditor(self._cluster.store, self._say)
-        self._scheduler = AuditedScheduler(self._auditor)
+        self._scheduler = AuditedScheduler(USUAL, self._auditor)
         self._running: tuple[Loop, asyncio.Task[None]] | None = None
         self._decisions = 0
+        self._planning = PlanningTally()
+        self._solver = DrowsySolver(scenario.seed, self._cluster, TROUBLED_SECONDS, self._taken_over)
+        self._restarts: set[asyncio.Task[None]] = set()
 
     async def perform(self) -> Outcome:
         self._cluster.start()
@@ -86,17 +123,17 @@ class Play:
         finally:
             await self._kill()
             await self._cluster.stop()
-        return Outcome(self._ran(), self._decisions, self._auditor.mishaps)
+        return Outcome(self._ran(), self._decisions, self._auditor.mishaps, self._planning)
 
     # --- the scheduler ---
 
     def _start(self) -> None:
-        self._scheduler = AuditedScheduler(self._auditor)
+        self._scheduler = AuditedScheduler(USUAL, self._auditor)
         loop = self._loop(self._scheduler)
         self._running = loop, asyncio.create_task(loop.run())
 
     def _loop(self, scheduler: Scheduler) -> Loop:
-        return Loop(scheduler, self._port, self._clock, self._decided)
+        return Loop(scheduler, self._port, self._clock, self._decided, solver=self._solver)
 
     def _clock(self) -> float:
         """That of the scheduler's machine, which may be set."""
@@ -115,6 +152,7 @@ class Play:
 
     def _decided(self, decision: Decision) -> None:
         self._decisions += 1
+        self._planning.on_decided(decision)
         self._say(f"{decision.demand.name}: {decision.text}")
 
     # --- acts ---
@@ -135,6 +173,11 @@ class Play:
             await self._kill()
             await asyncio.sleep(after)
             self._start()
+
+    def _taken_over(self) -> None:
+        task = asyncio.create_task(self._restart(0.0))
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
 
     # --- the end ---
 

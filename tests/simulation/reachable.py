@@ -9,12 +9,15 @@ The victims may be a group that goes as a whole: then another member may join at
 and the group must not be left in part. Or a member is created that has no node yet: it must not start before
 all others are gone, and is not evicted after that.
 
+Or the preemptor is a gang whose first plan is improved: the solver answers, late or in time, or it dies, and
+all else may happen before. Nothing is written meanwhile.
+
 A group of one has tens of thousands, and with each victim there are ten times as many. So the walk may be
 bounded by the number of mishaps: things that happen and need not, each of them at any time. From each state
 that is found what is sure to happen is followed to the end.
 
-`python -m tests.simulation.reachable VICTIMS [--whole | --replaced] [--mishaps MOST]` says how many there
-are.
+`python -m tests.simulation.reachable VICTIMS [--whole | --replaced | --improved] [--mishaps MOST]` says how
+many there are.
 """
 
 import argparse
@@ -23,7 +26,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -34,11 +37,12 @@ from tests.unit.scheduler.serving import Served, served
 
 from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Bind, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.events import Change, Done, Event, Failed, Unknown
+from reprieve.model.events import Change, Done, Event, Failed, PlanImproved, Unknown
 from reprieve.model.groups import group_key
 from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup
 from reprieve.model.shape import CompiledPod, Shape
 from reprieve.placement.rejection_codes import Reason
+from reprieve.preemption.least_disturbance.solver_task import ImprovePlan, answer_of, message_of, solved
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.ledger.assumed import Assumed
 from reprieve.scheduler.ledger.nominations import Nomination
@@ -55,14 +59,17 @@ from reprieve.scheduler.plans.handover import (
 )
 from reprieve.scheduler.plans.handover import Stage as Step
 from reprieve.scheduler.plans.plan_records import Preemptor, StageReached, VictimsJudged
+from reprieve.scheduler.queue.improvements import Improving
 from reprieve.scheduler.queue.queue import Standing
 from reprieve.scheduler.reporting.decision import Finding, Victim
 from reprieve.scheduler.settings import Settings
 from reprieve.scheduler.state import State
 from tests.simulation.invariants import BrokenInvariantError, hold
+from tests.simulation.scenario import USUAL
 
 NEW, HIGH, LATE, NEXT, GROUP = "new", "high", "late", "next", "g"
 KEYS = tuple(map(a_key, (NEW, HIGH)))
+GANG = {"new-0": "3", "new-1": "1"}  # its members, and their cpu
 SURE = ("done", "drained", "time")
 ONCE = ("higher", "restart", "join", "replace")
 _MANY = 2  # victims
@@ -84,10 +91,23 @@ class Scene:
     replaced: bool = False  # and a member is created that has no node, instead of one that has
     begun: frozenset[str] = frozenset()  # its pods that ran when the first of them was deleted
     restarted: bool = False  # the new member has its node since they are gone
+    improved: bool = False  # the preemptor is a gang, and its first plan is improved
 
     @property
     def state(self) -> State:
         return self.cluster.stage.scheduler._state
+
+    @property
+    def demands(self) -> dict[str, DemandKey]:
+        """Of the pods that evict others."""
+        if not self.improved:
+            return dict(zip((NEW, HIGH), KEYS, strict=True))
+        return {**dict.fromkeys(GANG, DemandKey.of_group(("default", NEW))), HIGH: KEYS[1]}
+
+    @property
+    def improving(self) -> Improving | None:
+        """The first plan that waits."""
+        return self.state.improvements.of(DemandKey.of_group(("default", NEW)))
 
     @property
     def calls(self) -> list[Effect]:
@@ -114,7 +134,9 @@ class Scene:
         return not (self.cluster.stage.wanted or leaving or self.is_due)
 
 
-def beginning(victims: int, *, whole: bool = False, replaced: bool = False) -> Scene:
+def beginning(victims: int, *, whole: bool = False, replaced: bool = False, improved: bool = False) -> Scene:
+    if improved:
+        return _to_be_improved()
     make = partial(a_member, group=GROUP) if whole else a_pod
     old = [make(f"v{i}", cpu="1", on="n1") for i in range(victims)]
     new = a_pod(NEW, cpu=str(victims), priority=9)
@@ -123,13 +145,22 @@ def beginning(victims: int, *, whole: bool = False, replaced: bool = False) -> S
         if whole
         else []
     )
-    cluster = served(a_node("n1", cpu=str(victims)), *more, *old, new)
+    cluster = served(a_node("n1", cpu=str(victims)), *more, *old, new, settings=USUAL)
     scene = Scene(cluster, victims, whole=whole, replaced=replaced)
-    return _told(replace(scene, plan=_plan_in(scene.state)))
+    return _told(replace(scene, plan=_plan_in(scene)))
 
 
-def _plan_in(state: State) -> str:
-    plan = state.plans.of(KEYS[0])
+def _to_be_improved() -> Scene:
+    """There is room for the gang on one node, and the first plan takes both."""
+    nodes = a_node("n0", cpu="2"), a_node("n1", cpu="4")
+    old = a_pod("v0", cpu="2", on="n0"), a_pod("v1", cpu="4", on="n1", priority=1)
+    gang = (a_member(name, NEW, cpu=cpu, priority=9) for name, cpu in GANG.items())
+    cluster = served(*nodes, *old, a_group(NEW, 9, len(GANG)), *gang, settings=USUAL)
+    return _told(Scene(cluster, len(old), improved=True))
+
+
+def _plan_in(scene: Scene) -> str:
+    plan = scene.state.plans.of(next(iter(scene.demands.values())))
     return plan.id if plan is not None and plan.is_open else ""
 
 
@@ -152,7 +183,7 @@ def _told(scene: Scene) -> Scene:
 
 def ways(scene: Scene) -> Iterator[Way]:
     """After the end of the plan, and of the group that it evicts, one thing after the other."""
-    is_under_way = scene.plan or scene.is_evicting
+    is_under_way = scene.plan or scene.is_evicting or scene.improving
     return chain(_sure_ways(scene), _other_ways(scene)) if is_under_way else islice(_sure_ways(scene), 1)
 
 
@@ -196,6 +227,10 @@ def _other_ways(scene: Scene) -> Iterator[Way]:
     comes = "replace" if scene.replaced else "join"
     possible = ("restart", comes) if scene.whole else ("higher", "restart")
     yield from ((once, "") for once in possible if once not in scene.spent)
+    for request in scene.cluster.stage.asked:
+        yield from ((end, request.id) for end in ("answered", "solver died"))
+    if scene.improving and scene.calls:
+        yield "late", ""
 
 
 def followed(scene: Scene, way: Way) -> Scene:
@@ -206,11 +241,14 @@ def followed(scene: Scene, way: Way) -> Scene:
             cluster.gone(whom)
         case "terminated":
             cluster.deleted(whom)
-        case "time":
-            cluster.stage.now = max(
-                cluster.stage.now, cluster.stage.scheduler.next_time().on_one_clock or 0.0
-            )
-            cluster.stage.happens()
+        case "time" | "late":
+            before = essence(scene)
+            while scene.is_due and essence(scene) == before:  # a moment may pass without a trace
+                cluster.stage.now = max(
+                    cluster.stage.now, cluster.stage.scheduler.next_time().on_one_clock or 0.0
+                )
+                cluster.stage.happens()
+                _told(scene)
         case "higher":
             cluster.show(a_pod(HIGH, cpu=str(scene.victims), priority=20))
         case "restart":
@@ -221,6 +259,12 @@ def followed(scene: Scene, way: Way) -> Scene:
             anywhere = [{"operator": "Exists"}]
             selected = {"host": "n2"}
             cluster.show(a_member(NEXT, GROUP, cpu="1", nodeSelector=selected, tolerations=anywhere))
+        case "answered" | "solver died":
+            asked = cluster.stage.asked
+            (request,) = (one for one in asked if one.id == whom)
+            asked.remove(request)
+            nothing = PlanImproved(request.demand, request.id)
+            cluster.stage.happens(_answer(request) if what == "answered" else nothing)
         case _:
             (effect,) = (effect for effect in scene.calls if repr(effect) == whom)
             deletes = isinstance(effect, Evict) and effect.target in cluster.objects
@@ -233,9 +277,16 @@ def followed(scene: Scene, way: Way) -> Scene:
             _end(cluster, effect, what)
     spent = scene.spent.union({what}.intersection(ONCE))
     following = replace(scene, cluster=cluster, spent=spent)
-    plan = _plan_in(following.state)
-    goes_on = what == "restart" or plan == scene.plan
+    plan = _plan_in(following)
+    goes_on = what == "restart" or scene.improving or plan == scene.plan
     return _told(replace(following, plan=plan if goes_on else ""))
+
+
+def _answer(request: ImprovePlan) -> PlanImproved:
+    return answer_of(request, _solved(message_of(request)))
+
+
+_solved = cache(solved)
 
 
 def _end(cluster: Served, effect: Effect, end: str) -> None:
@@ -271,7 +322,9 @@ def check(scene: Scene) -> None:
             continue
         in_line = state.queue.standing(state.demands.demand_of(pod)) not in (None, Standing.DECIDING)
         promised = _target(pod) in state.ledger.assumed
-        hold(in_line != promised, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
+        # A group waits for as long as any of its pods does.
+        sound = promised or in_line if scene.improved else in_line != promised
+        hold(sound, f"{pod.metadata.name} is in line: {in_line}, promised a place: {promised}")
     for key, plan in state.plans:
         held = state.queue.standing(key) is Standing.HELD
         hold(held == plan.is_settling, f"{key.name} is {state.queue.standing(key)} in {plan.stage}")
@@ -283,8 +336,20 @@ def check(scene: Scene) -> None:
             shown = _shown(scene, call.target) if isinstance(call, Evict) else None
             hold(shown is None or shown.marked or shown.leaving, f"{call.target} is evicted, and not marked")
     check_records(scene)
+    check_first_plan(scene)
     if scene.replaced:
         check_start(scene)
+
+
+def check_first_plan(scene: Scene) -> None:
+    """Nothing is written for a plan that is being improved; its room is reserved."""
+    if scene.improving is None:
+        return
+    wanted = [call for call in scene.cluster.stage.wanted if isinstance(call, Nominate) and call.node]
+    hold(not any(call.target.name in GANG for call in wanted), f"a plan is improved, and wants {wanted}")
+    reserved = {(one.pod, one.node) for one in scene.state.ledger.nominations}
+    left = {place for place in scene.improving.places if place[0] in scene.state.ledger.parts}
+    hold(left <= reserved, f"of the room {scene.improving.places} only {reserved} is reserved")
 
 
 def check_start(scene: Scene) -> None:
@@ -308,22 +373,34 @@ def check_records(scene: Scene) -> None:
     hold(logged.keys() <= waiting, f"evictions are remembered for {logged.keys() - waiting}")
     judged = [record for record in scene.cluster.stage.records if isinstance(record, VictimsJudged)]
     for record in judged:
-        there = scene.cluster.objects.get(record.demand)
-        used = isinstance(there, Pod) and there.spec.node_name == "n1"
-        hold(not (record.wasted if used else record.used), f"{record}, and its preemptor has a node: {used}")
+        names = GANG.keys() if record.demand.kind == "PodGroup" else {record.demand.name}
+        nodes = {node for name, node in scene.cluster.places().items() if name in names}
+        used = all(_room_of(scene, victim) in nodes for victim in record.used if victim.name not in GANG)
+        wasted = not any(_room_of(scene, victim) in nodes for victim in record.wasted)
+        hold(used and wasted, f"{record}, and its preemptor has {nodes}")
+
+
+def _room_of(scene: Scene, victim: Target) -> str:
+    """The node on which a victim ran; members of the gang, which may be victims in the end, ran on either."""
+    return f"n{victim.name[1:]}" if scene.improved else "n1"
 
 
 def check_rest(scene: Scene) -> None:
     """One ending, and nothing is left of the way there."""
-    cluster, state = scene.cluster, scene.state
+    cluster, state, places = scene.cluster, scene.state, scene.cluster.places()
     there = {pod.metadata.name for pod in cluster.pods()}
     wanted = HIGH if HIGH in there else NEW
-    if wanted in there:
-        hold(cluster.places().get(wanted) == "n1", f"{wanted} has no place: {cluster.places()}")
-    waiting = {name for name in there if not cluster.pod(name).spec.node_name}
+    if scene.improved:
+        fits = there >= GANG.keys() and places.get(HIGH) != "n1"  # beside it there is too little room
+        expected = {HIGH} & there | (GANG.keys() if fits else set())
+        hold(expected <= places.keys(), f"not all of {expected} have a place: {places}")
+    elif wanted in there:
+        hold(places.get(wanted) == "n1", f"{wanted} has no place: {places}")
+    waiting = {state.demand_of(pod) for pod in cluster.pods() if not pod.spec.node_name}
     in_line = sorted(state.queue)
-    hold({key[2] for key in in_line} == waiting, f"in line are {in_line}")
-    hold(NEXT not in there or cluster.places().get(NEXT) == "n2", f"{NEXT} has no place: {cluster.places()}")
+    hold(set(in_line) == waiting, f"in line are {in_line}")
+    hold(scene.improving is None, f"a first plan waits: {scene.improving}")
+    hold(NEXT not in there or places.get(NEXT) == "n2", f"{NEXT} has no place: {places}")
     ledger = state.ledger
     left = [*state.plans, *ledger.victims.strays, *ledger.assumed, *ledger.nominations]
     left += [*ledger.nominations.lingering, *state.resend_backoff._times]
@@ -351,7 +428,7 @@ def _target(pod: Pod) -> Target:
 
 def essence(scene: Scene) -> Hashable:
     """All that matters of a state; victims are alike, so that their names do not."""
-    demands = [Target("Pod", "default", name, f"uid-{name}") for name in (NEW, HIGH)]
+    demands = [Target("Pod", "default", name, f"uid-{name}") for name in scene.demands]
     return (
         scene.spent,
         bool(scene.plan),
@@ -359,6 +436,7 @@ def essence(scene: Scene) -> Hashable:
         tuple(sorted(map(repr, (_of_victim(scene, pod) for pod in _victims(scene))))),
         _of_group(scene) if scene.whole else None,
         tuple(_of_demand(scene, pod) for pod in demands),
+        _of_first_plan(scene),
     )
 
 
@@ -367,7 +445,7 @@ def _victims(scene: Scene) -> list[Target]:
 
 
 def _of_victim(scene: Scene, pod: Target) -> Hashable:
-    plans = [scene.state.plans.of(key) for key in KEYS]
+    plans = [scene.state.plans.of(key) for key in _keys(scene)]
     roles = [plan and (pod in plan.victims, pod in plan.leaving, pod in plan.gone) for plan in plans]
     one = scene.state.ledger.unit_evictions.of(pod)
     unit = one and (one.state, one.refusals, one.late)
@@ -412,8 +490,21 @@ def _of_start(scene: Scene, pod: Target) -> Hashable:
     return state.queue.standing(DemandKey.of_group(("default", GROUP))), promise and promise.state
 
 
+def _keys(scene: Scene) -> list[DemandKey]:
+    return list(dict.fromkeys(scene.demands.values()))
+
+
+def _of_first_plan(scene: Scene) -> Hashable:
+    one, now = scene.improving, scene.cluster.stage.now
+    late = sum(one is None or request.id != one.id for request in scene.cluster.stage.asked)
+    if one is None:
+        return late
+    victims = [victim.pod for victim in one.price.victims] if one.price is not None else []
+    return late, one.places, tuple(victims), one.is_awaited(now), one.is_long(now), one.found is None
+
+
 def _of_demand(scene: Scene, pod: Target) -> Hashable:
-    state, key = scene.state, a_key(pod.name)
+    state, key = scene.state, scene.demands[pod.name]
     plan, promise = state.plans.of(key), state.ledger.assumed.of(pod)
     nomination = state.ledger.nominations.of(pod)
     standing = state.queue.standing(key)
@@ -451,7 +542,7 @@ def _put_aside(scene: Scene) -> list[Effect]:
 
 def _under_way(scene: Scene, pod: Target) -> Hashable:
     """In order, and which plan waits for it: that of the one, of the other, or none any more."""
-    plans, doubts = [scene.state.plans.of(key) for key in KEYS], scene.state.resend_backoff._times
+    plans, doubts = [scene.state.plans.of(key) for key in _keys(scene)], scene.state.resend_backoff._times
     return tuple(
         (
             _word(call),
@@ -481,7 +572,20 @@ def _word(effect: Effect) -> str:
 _SHARED: tuple[type, ...] = (
     *(Target, Nominate, SetCondition, Evict, Bind, Announce),
     *(Pod, PodGroup, Node, CompiledPod, Shape, Settings, Handover, Assumed, Nomination, UnitPod, OpenMark),
-    *(DemandKey, DemandKind, Change, Step, Standing, Preemptor, StageReached, Finding, Reason, Victim),
+    *(
+        Improving,
+        ImprovePlan,
+        DemandKey,
+        DemandKind,
+        Change,
+        Step,
+        Standing,
+        Preemptor,
+        StageReached,
+        Finding,
+        Reason,
+        Victim,
+    ),
 )
 
 
@@ -586,7 +690,12 @@ class _Ahead:
 
 
 def explore(
-    victims: int, *, whole: bool = False, replaced: bool = False, mishaps: int | None = None
+    victims: int,
+    *,
+    whole: bool = False,
+    replaced: bool = False,
+    improved: bool = False,
+    mishaps: int | None = None,
 ) -> Explored:
     """``mishaps``: how many things at most happen that need not; all that is sure to happen always does."""
     found, ahead = Explored(), _Ahead()
@@ -601,7 +710,7 @@ def explore(
             ahead.add(number, before, scene)
         return number
 
-    note(beginning(victims, whole=whole, replaced=replaced), 0, 0, ("begins", ""))
+    note(beginning(victims, whole=whole, replaced=replaced, improved=improved), 0, 0, ("begins", ""))
     for number, before, packed in ahead:
         unused = [packed.scene()]
         for way in distinct_ways(unused[0]):
@@ -648,10 +757,15 @@ def main() -> None:
     parser.add_argument(
         "--replaced", action="store_true", help="the same, with a member that has no node yet"
     )
+    parser.add_argument(
+        "--improved", action="store_true", help="the preemptor is a gang whose first plan is improved"
+    )
     parser.add_argument("--mishaps", type=int, help="how many things at most go another way than they should")
     asked = parser.parse_args()
     whole = asked.whole or asked.replaced
-    found = explore(asked.victims, whole=whole, replaced=asked.replaced, mishaps=asked.mishaps)
+    found = explore(
+        asked.victims, whole=whole, replaced=asked.replaced, improved=asked.improved, mishaps=asked.mishaps
+    )
     print(f"{len(found.states)} states, {found.steps} steps, {len(found.resting)} endings: all is well")
 
 

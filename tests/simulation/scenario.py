@@ -1,4 +1,7 @@
-"""What happens in a simulated cluster, drawn from a seed: arrivals, mishaps, and how faulty everything is."""
+"""What happens in a simulated cluster, drawn from a seed: arrivals, mishaps, and how faulty everything is.
+
+Its scheduler is set up as nobody configured it, unless a play draws other settings.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -6,6 +9,8 @@ from random import Random
 
 from tests.minicluster.faulty_cluster import FaultPlan, WatchFault, everything
 
+from reprieve.assembly.scheduler_settings import EVERYTHING, settings_of
+from reprieve.config import default_configuration
 from reprieve.model.json import Json
 from reprieve_minicluster.virtual_time import EPOCH
 from tests.simulation.acts import (
@@ -26,6 +31,7 @@ from tests.simulation.acts import (
 from tests.simulation.objects import (
     DRIVER,
     HOST,
+    a_group,
     alone,
     claim,
     csi_node,
@@ -41,6 +47,7 @@ from tests.simulation.objects import (
     volumes,
 )
 
+USUAL = settings_of(default_configuration(), EVERYTHING)
 TROUBLED_SECONDS = 60.0  # then faults and mishaps end
 FOREIGN = "foreign"
 
@@ -143,7 +150,18 @@ def _stateful(rng: Random, name: str) -> Iterator[Json]:
     yield pod(name, pod_spec(_cpu(rng), volumes=volumes(f"{name}-data")))
 
 
-_MAKERS: dict[Callable[[Random, str], Iterator[Json]], int] = {_bare: 5, _service: 2, _work: 2, _stateful: 2}
+def _gang(rng: Random, name: str) -> Iterator[Json]:
+    size, priority = rng.randint(2, 4), rng.choice((0, 100))
+    yield a_group(name, priority, {"gang": {"minCount": size}}, rng.choice(("all", "single")))
+    for i in range(size):
+        more = {"priority": priority, "schedulingGroup": {"podGroupName": name}}
+        yield pod(f"{name}-{i}", pod_spec(rng.choice(("1", "2", "3")), **more))
+
+
+_MAKERS: dict[Callable[[Random, str], Iterator[Json]], int] = {
+    **{_bare: 5, _service: 2, _work: 2, _stateful: 2},
+    _gang: 2,
+}
 
 
 # --- what goes wrong -----------------------------------------------------------------------------

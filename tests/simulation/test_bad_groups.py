@@ -8,8 +8,7 @@ import pytest
 
 from reprieve.model.json import Json
 from reprieve_minicluster.cluster import MiniCluster
-from tests.simulation.crowd import a_group
-from tests.simulation.objects import node, pod, pod_spec
+from tests.simulation.objects import a_group, node, pod, pod_spec
 from tests.simulation.small import MINUTE, lived, phases, warnings
 
 Act = Iterable[Json] | Callable[[MiniCluster], None]

@@ -41,6 +41,10 @@ def test_enough_is_going_on_and_little_is_in_vain() -> None:
     assert sum(tally.evicted for tally in tallies) > 70
     assert sum(tally.mishaps for tally in tallies) > 100
     assert sum(tally.wasted for tally in tallies) < sum(tally.evicted for tally in tallies) / 3
+    planning = [tally.planning for tally in tallies]
+    assert sum(one.asked for one in planning) > 10, "solvers"
+    assert sum(one.improved for one in planning) > 2
+    assert sum(one.first for one in planning) > 5
 
 
 # --- which pod was evicted for what --------------------------------------------------------------

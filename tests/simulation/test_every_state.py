@@ -46,6 +46,30 @@ def test_a_group_does_not_start_beside_its_end_in_any_state(
     assert {what for _, (what, _) in found.origins} >= {"replace", "restart", "vanished", "failed"}
 
 
+@pytest.mark.parametrize(("mishaps", "states"), [(2, 600)] if settings().derandomize else [(4, 20_000)])
+def test_a_plan_is_improved_in_every_state(mishaps: int, states: int) -> None:
+    found = explore(2, improved=True, mishaps=mishaps)
+    assert len(found.states) >= states, "less can happen than there could"
+    happened = {what for _, (what, _) in found.origins}
+    assert happened >= {"answered", "solver died", "time", "late", "restart", "higher", "vanished", "failed"}
+
+
+@pytest.mark.parametrize(
+    ("end", "victims"), [("answered", {"v1"}), ("solver died", {"v0", "v1"}), ("time", {"v0", "v1"})]
+)
+def test_the_first_plan_or_a_better_one_is_carried_out(end: str, victims: set[str]) -> None:
+    scene = beginning(2, improved=True)
+    after = followed(scene, next(way for way in ways(scene) if way[0] == end))
+    assert {pod.name for pod in after.cluster.plan().victims} == victims
+
+
+def test_a_write_for_a_plan_that_is_improved_is_found() -> None:
+    scene = beginning(2, improved=True)
+    scene.cluster.stage.wanted.append(Nominate(scene.cluster.named("new-0"), "n1"))
+    with pytest.raises(BrokenInvariantError, match="a plan is improved, and wants"):
+        check(scene)
+
+
 def test_every_state_is_reached_with_many_mishaps() -> None:
     """So that the bound of the larger walks is seen to leave out nothing else."""
     assert explore(1).states.keys() == explore(1, mishaps=20).states.keys()

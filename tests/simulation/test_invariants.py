@@ -6,6 +6,7 @@ from tests.unit.scheduler.making import a_key, a_node, a_pod
 from reprieve.model.events import Done, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.model.moment import on_one_clock
+from reprieve.scheduler.settings import Settings
 from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.store import Key, Part, Store
 from tests.simulation.invariants import AuditedScheduler, Auditor, BrokenInvariantError, waiting_in_vain
@@ -56,7 +57,7 @@ def test_what_may_be() -> None:
 
 
 def test_an_effect_that_ends_twice() -> None:
-    scheduler = AuditedScheduler(audited())
+    scheduler = AuditedScheduler(Settings(), audited())
     scheduler.observe([Seen(a_node("n1")), Seen(a_pod("p")), Synced()], on_one_clock(0.0))
     decided = scheduler.decide(on_one_clock(0.0))
     assert decided is not None
@@ -69,7 +70,7 @@ def test_an_effect_that_ends_twice() -> None:
 
 
 def test_a_pod_that_none_remembers() -> None:
-    scheduler = AuditedScheduler(audited())
+    scheduler = AuditedScheduler(Settings(), audited())
     scheduler.observe([Seen(a_pod("p")), Synced()], on_one_clock(0.0))
     scheduler._state.queue.remove(a_key("p"))
     with pytest.raises(BrokenInvariantError, match="p is None"):

@@ -9,8 +9,7 @@ from reprieve.scheduler.core import Scheduler
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.virtual_time import clock, run
-from tests.simulation.crowd import a_group
-from tests.simulation.objects import HOST, node, pod, pod_spec
+from tests.simulation.objects import HOST, a_group, node, pod, pod_spec
 from tests.simulation.test_meanwhile import SlowCluster
 
 Meanwhile = Callable[[MiniCluster], Awaitable[None]]

@@ -9,8 +9,7 @@ from tests.minicluster.faulty_cluster import CallFault, FaultPlan
 from reprieve.model.json import Json
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.virtual_time import EPOCH
-from tests.simulation.crowd import a_group
-from tests.simulation.objects import deployment, node, pod, pod_spec
+from tests.simulation.objects import a_group, deployment, node, pod, pod_spec
 from tests.simulation.small import lived
 
 GANG: Json = {"gang": {"minCount": 2}}

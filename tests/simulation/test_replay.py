@@ -30,7 +30,7 @@ from tests.simulation.crowded_play import CrowdedPlay
 from tests.simulation.invariants import hold
 from tests.simulation.play import Play, silent
 from tests.simulation.resizes import ResizingPlay, resizing_settings
-from tests.simulation.scenario import scenario
+from tests.simulation.scenario import USUAL, scenario
 
 CROWDS = range(60 if hypothesis.settings().derandomize else 2_000)
 TROUBLES = range(30 if hypothesis.settings().derandomize else 2_000)
@@ -81,8 +81,7 @@ class Journaling(Play):
     def _loop(self, scheduler: Scheduler) -> Loop:
         self.journals.append(Journal(self.directory, {}, _fail))
         machine = Noting(Journaled(scheduler, self.journals[-1]), self.wanted)
-        solver = self.solver if isinstance(self, CrowdedPlay) else None
-        return Loop(machine, self._cluster, self._clock, self._decided, solver=solver)
+        return Loop(machine, self._cluster, self._clock, self._decided, solver=self._solver)
 
     def written_to(self, directory: Path) -> Self:
         self.directory, self.journals, self.wanted = directory, [], []
@@ -143,7 +142,7 @@ def test_a_crowd_that_wants_to_grow_is_repeated(seed: int, tmp_path: Path) -> No
 def test_whatever_goes_wrong_goes_wrong_again(seed: int, tmp_path: Path) -> None:
     play = Journaling(scenario(seed), silent).written_to(tmp_path)
     outcome = run(play.perform())
-    assert check_repetition(play, Settings()) == outcome.decisions
+    assert check_repetition(play, USUAL) == outcome.decisions
 
 
 def test_another_scheduler_decides_differently(tmp_path: Path) -> None:
