@@ -186,7 +186,10 @@ class AuditedScheduler(Scheduler):
         for key, pod in self._shown.items():
             if pod is None or not is_waiting(pod):
                 continue
-            promised, demand = Target("Pod", *key, pod.metadata.uid) in promises, self._state.demand_of(pod)
+            promised, demand = (
+                Target("Pod", *key, pod.metadata.uid) in promises,
+                self._state.demands.demand_of(pod),
+            )
             standing = self._state.queue.standing(demand)
             in_line = standing not in (None, Standing.DECIDING)
             # A group waits for as long as any of its pods does.
@@ -206,7 +209,7 @@ class AuditedScheduler(Scheduler):
 
     def check_queue(self, pods: Iterable[Pod]) -> None:
         """The queue holds the demands of these pods and no others."""
-        expected = sorted({self._state.demand_of(pod) for pod in pods})
+        expected = sorted({self._state.demands.demand_of(pod) for pod in pods})
         hold(
             sorted(self._state.queue._entries) == expected,
             f"in line are {sorted(self._state.queue._entries)}",

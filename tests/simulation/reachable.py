@@ -396,7 +396,7 @@ def check_rest(scene: Scene) -> None:
         hold(expected <= places.keys(), f"not all of {expected} have a place: {places}")
     elif wanted in there:
         hold(places.get(wanted) == "n1", f"{wanted} has no place: {places}")
-    waiting = {state.demand_of(pod) for pod in cluster.pods() if not pod.spec.node_name}
+    waiting = {state.demands.demand_of(pod) for pod in cluster.pods() if not pod.spec.node_name}
     in_line = sorted(state.queue)
     hold(set(in_line) == waiting, f"in line are {in_line}")
     hold(scene.improving is None, f"a first plan waits: {scene.improving}")
