@@ -125,7 +125,7 @@ class Scene:
 
     @property
     def is_due(self) -> bool:
-        at = self.cluster.stage.scheduler.next_time().on_one_clock
+        at = self.cluster.stage.next_time()
         return at is not None and at - self.cluster.stage.now <= _SOON
 
     @property
@@ -244,9 +244,7 @@ def followed(scene: Scene, way: Way) -> Scene:
         case "time" | "late":
             before = essence(scene)
             while scene.is_due and essence(scene) == before:  # a moment may pass without a trace
-                cluster.stage.now = max(
-                    cluster.stage.now, cluster.stage.scheduler.next_time().on_one_clock or 0.0
-                )
+                cluster.stage.now = max(cluster.stage.now, cluster.stage.next_time() or 0.0)
                 cluster.stage.happens()
                 _told(scene)
         case "higher":
@@ -495,7 +493,7 @@ def _keys(scene: Scene) -> list[DemandKey]:
 
 
 def _of_first_plan(scene: Scene) -> Hashable:
-    one, now = scene.improving, scene.cluster.stage.now
+    one, now = scene.improving, scene.cluster.stage.moment().elapsed
     late = sum(one is None or request.id != one.id for request in scene.cluster.stage.asked)
     if one is None:
         return late
