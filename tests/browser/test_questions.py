@@ -99,6 +99,7 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
         "budgets": [{"name": "team-b/etl", "disruptionsAllowed": 0}],
         "unit": "PodGroup/team-b/g",
         "unitPods": 3,
+        "podsStopped": 7,
         "openFrom": None,
     }
     server.answers["exposure"] = (200, {"at": at, "pods": [pod], "text": "POD etl"})
@@ -109,6 +110,7 @@ def test_exposure_says_from_which_priority_on_and_what_protects(page: Page, serv
     assert "priority class steady tolerates preemption (priorities below 10,000, while it runs)" in row
     assert "budget team-b/etl (0 allowed)" in row
     assert "with PodGroup/team-b/g (3 pods)" in row
+    assert "stops 7 pods" in row
     page.evaluate("document.getElementById('exposure-namespace').value = 'team-b'")
     click(page, "rp-exposure .bar button")
     while server.asked[-1] != ("exposure", "namespace=team-b"):

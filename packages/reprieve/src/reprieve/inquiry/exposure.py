@@ -53,6 +53,7 @@ class ExposedPod:
     priority_class: str
     unit: str  # "Pod", or the group that is evicted as a whole
     unit_pods: int
+    pods_stopped: int  # if it is evicted
     levels: tuple[LeastPreemptor, ...]
     preemptors: tuple[str, ...]
     protections: tuple[Protection, ...]
@@ -173,6 +174,7 @@ def _exposed(
             priority_class=pod.spec.priority_class_name,
             unit="Pod" if one.unit.startswith("Pod/") else one.unit,
             unit_pods=one.unit_pods,
+            pods_stopped=one.pods_stopped,
             levels=steps,
             preemptors=names[bisect_left(values, _rank(steps[0])) :],
             protections=one.protections,

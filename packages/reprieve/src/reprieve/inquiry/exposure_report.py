@@ -45,7 +45,7 @@ def names(report: ExposureReport) -> list[str]:
     return [f"pod/{pod.name}" for pod in report.pods]
 
 
-_NUMBERS = frozenset({"PRIORITY", "PREEMPTABLE FROM"})
+_NUMBERS = frozenset({"PRIORITY", "PREEMPTABLE FROM", "PODS STOPPED"})
 
 
 def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: bool) -> dict[str, str]:
@@ -59,6 +59,7 @@ def _cells(pod: ExposedPod, report: ExposureReport, *, namespaces: bool, wide: b
         "PROTECTED": _protected(pod, report.at),
         "BUDGET": listed([_budget(charge) for charge in pod.budgets], _SHOWN) or _NONE,
         "EVICTED WITH": _company(pod),
+        "PODS STOPPED": str(pod.pods_stopped),
     }
     if report.at_priority is not None:
         cells[f"BY {report.at_priority}"] = _since(pod.open_from, report.at)
@@ -193,6 +194,7 @@ def _pod_json(pod: ExposedPod) -> Json:
         "priorityClass": pod.priority_class or None,
         "unit": pod.unit,
         "unitPods": pod.unit_pods,
+        "podsStopped": pod.pods_stopped,
         "preemptableFrom": [{"at": _stamp(level.since), "priority": level.priority} for level in pod.levels],
         "preemptableBy": list(pod.preemptors),
         "protections": [_protection_json(one) for one in pod.protections],

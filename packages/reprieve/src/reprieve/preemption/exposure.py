@@ -14,6 +14,7 @@ from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Demand
 from reprieve.preemption.budgets import Accounts
 from reprieve.preemption.eligibility import HIGHEST_PRIORITY, Protection, Verdict
+from reprieve.preemption.gangs import group_needs
 from reprieve.preemption.policy import Policy
 from reprieve.preemption.preemption_priority import ANNOTATION
 from reprieve.preemption.units import Unit, Units
@@ -49,6 +50,7 @@ class Exposure:
     pod: int  # row
     unit: str  # the unit that it belongs to
     unit_pods: int  # how many pods are evicted together
+    pods_stopped: int  # these, and members that run on for nothing because their group has too few left
     priority: int  # of the unit, as a victim
     protections: tuple[Protection, ...]  # the highest priority first, each later than the one before
     budgets: tuple[BudgetCharge, ...] = ()  # that select pods of the unit
@@ -76,12 +78,15 @@ def exposure(
     units = policy.units(view)
     asked = _asked(units, policy, now)
     accounts = policy.accounts(view)
+    needs = group_needs(view, units, units.of_pod != NOWHERE)
     numbers = units.of_pod if shown is None else units.of_pod[[*shown]]
     for unit in units.listed(np.unique(numbers[numbers != NOWHERE])):
         protections = tuple(_protections(unit, asked, now))
         charges = tuple(_charges(accounts, unit))
         held = policy.breaks_no_budget and any(charge.is_exceeded for charge in charges)
         named = _named_class(view, unit) if unit.scheduling is not None else ""
+        lost = needs.lost([unit])
+        stopped = len(unit.pods) + needs.idle(needs.broken(lost), lost)
         for pod in unit.pods:
             if shown is not None and pod not in shown:
                 continue
@@ -89,6 +94,7 @@ def exposure(
                 pod=pod,
                 unit=unit.name,
                 unit_pods=len(unit.pods),
+                pods_stopped=stopped,
                 priority=unit.priority,
                 protections=protections,
                 budgets=charges,

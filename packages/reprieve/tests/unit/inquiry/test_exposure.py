@@ -153,6 +153,7 @@ def test_the_json_of_a_pod() -> None:
         "priorityClass": "batch-10min",
         "unit": "Pod",
         "unitPods": 1,
+        "podsStopped": 1,
         "preemptableFrom": [
             {"at": "2026-01-02T00:05:00.000Z", "priority": 1000},
             {"at": "2026-01-02T00:12:00.000Z", "priority": 11},

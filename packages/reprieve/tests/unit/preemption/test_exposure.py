@@ -61,3 +61,27 @@ def test_a_group_is_protected_by_all_that_go_along() -> None:
         (50, float("inf"), ("low-forever",)),
     ]
     assert found["c"].least_preemptors(NOW) == (LeastPreemptor(NOW, 100), LeastPreemptor(moment(11), 50))
+
+
+def test_a_gang_weighs_what_it_would_lose() -> None:
+    """The members that it needs stop all of it; of one with a pod to spare, any pod can go."""
+    pods = {"alone": of_class("low")}
+    pods |= {f"{name}-{i}": of_class("low", group=name) for name in ("tight", "spare") for i in range(3)}
+    groups = {"tight": GroupLine(priority=8, min=3), "spare": GroupLine(priority=8, min=2)}
+    found = exposures(a_view(pods, groups))
+    stopped = {name: (one.unit_pods, one.pods_stopped) for name, one in found.items()}
+    assert (stopped["alone"], stopped["tight-0"], stopped["spare-0"]) == ((1, 1), (1, 3), (1, 1))
+
+
+def test_a_tree_weighs_what_it_would_lose() -> None:
+    """Without its leader a job stops, also where its workers are evicted as one."""
+    pods = {"leader": of_class("low", group="lead")}
+    pods |= {f"worker-{i}": of_class("low", group="work") for i in range(2)}
+    groups = {
+        "job": GroupLine(priority=8, min=2, composite=True),
+        "lead": GroupLine(priority=8, min=1, parent="job"),
+        "work": GroupLine(priority=8, min=2, parent="job", disruption="all"),
+    }
+    found = exposures(a_view(pods, groups))
+    stopped = {name: (one.unit_pods, one.pods_stopped) for name, one in found.items()}
+    assert stopped == {"leader": (1, 3), "worker-0": (2, 3), "worker-1": (2, 3)}

@@ -50,13 +50,14 @@ function parts(report, panel) {
 }
 
 function row(pod, at, panel) {
-  const { namespace, name, uid, priority, preemptableFrom = [], protections = [], budgets = [], unit, unitPods, openFrom } = pod;
+  const { namespace, name, uid, priority, preemptableFrom = [], protections = [], budgets = [], unit, unitPods, podsStopped, openFrom } = pod;
   const first = preemptableFrom[0];
   const shields = [...protections.map(protection), ...budgets.map(budget)];
   const when = openFrom ?? first?.at;
   return h("tr", {},
     h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => tell(panel, "choose-pod", uid) }, `${namespace}/${name}`),
-      unitPods > 1 && h("span", { class: "beside" }, `with ${unit} (${plural(unitPods, "pod")})`)),
+      unitPods > 1 && h("span", { class: "beside" }, `with ${unit} (${plural(unitPods, "pod")})`),
+      podsStopped > unitPods && h("span", { class: "beside" }, `stops ${plural(podsStopped, "pod")}`)),
     h("td", { class: "numeric" }, number(priority)),
     h("td", { class: "numeric" }, first ? number(first.priority) : "never"),
     h("td", {}, when && when !== at ? clock(Date.parse(when) / 1000) : first ? "now" : ""),
