@@ -71,11 +71,25 @@ def without_former(
     for key in sorted(ignored):
         message = f"ignored: {_ACCEPTED[key][1]}; remove the key"
         warnings.append(ConfigError(path=f"{path}.{key}", message=message))
+    if _is_search_of_then(args):
+        message = (
+            f"{_SEARCH} was the default and is kept; remove the key to have the default of now, {_LEAST}"
+        )
+        warnings.append(ConfigError(path=f"{path}.search", message=message))
     refused = {key for key in _GONE if key in args and key not in ignored}
     for key in sorted(refused):
         message = f"{_ACCEPTED[key][1]}: remove the key{_instead(key, args, ignored)}"
         errors.append(ConfigError(path=f"{path}.{key}", message=message))
     return {key: value for key, value in args.items() if key not in ignored | refused}
+
+
+def _is_search_of_then(args: Mapping[str, Any]) -> bool:
+    """Whether the file has the search that was the default, and keys that were printed with it.
+
+    Alone it is a choice of today.
+    """
+    is_printed = "ranking" in args or "leastDisturbanceFor" in args
+    return is_printed and args.get("search") == _SEARCH and args.get("policy") != "Upstream"
 
 
 def recorded_args(args: Mapping[str, Any]) -> Json:

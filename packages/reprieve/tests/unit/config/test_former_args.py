@@ -75,13 +75,18 @@ def test_a_key_that_only_the_policy_chooses(
 
 def test_a_file_with_every_default_of_then_is_valid() -> None:
     saved = {"ranking": RANKING, "leastDisturbanceFor": "Groups", "disturbance": DISTURBANCE}
-    assert len(warnings(search="PriorityCeiling", **saved)) == len(saved)
+    *others, search = warnings(search="PriorityCeiling", **saved)
+    kept = "PriorityCeiling was the default and is kept"
+    assert search == f"{PATH}.search: {kept}; remove the key to have the default of now, LeastDisturbance"
+    assert len(others) == len(saved)
     args = with_args("Reprieve", search="PriorityCeiling", **saved).args.reprieve
     assert (args.search, args.disturbance) == ("PriorityCeiling", ReprieveArgs().disturbance)
 
 
-def test_the_search_that_was_the_default_is_no_reason_to_warn() -> None:
+def test_a_search_that_is_chosen_today_is_no_reason_to_warn() -> None:
     assert warnings(search="PriorityCeiling") == []
+    assert len(warnings(search="Upstream", ranking=RANKING)) == 1
+    assert len(warnings(search="PriorityCeiling", policy="Upstream", ranking=RANKING)) == 1
 
 
 def test_a_null_is_an_absent_key() -> None:
