@@ -2,7 +2,7 @@
 
     python -m tests.reference.disturbance_table [--order A,B,…]
 
-For gangs and for single pods: in how many cases each plan costs more than the optimum, and the sum of each
+For each kind of demand: in how many cases each plan costs more than the optimum, and the sum of each
 criterion. Priorities are summed as they are.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from reprieve.preemption.plan import Plan
 from tests.reference.disturbance_plans import SEARCHES, USUAL_ORDER, by, plan_by, victims_of
 from tests.reference.exact_disturbance import cost_of, least_cost
-from tests.reference.observed_cases import read_case
+from tests.reference.observed_cases import Case, read_case
 from tests.reference.test_least_disturbance import RECORDED, recorded_demand, recorded_world
 
 Costs = dict[str, list[tuple[float, ...]]]
@@ -26,13 +26,13 @@ def costs(paths: Sequence[Path], order: tuple[str, ...]) -> tuple[Costs, int]:
     found: Costs = {}
     proved = 0
     for path in paths:
-        case, world = read_case(path), recorded_world(path)
+        world, (demand, view) = recorded_world(path), recorded_demand(read_case(path))
         observed = next(o for o in json.loads(path.read_bytes())["observed"] if o["outcome"] == "preempts")
         found.setdefault("kube-scheduler", []).append(cost_of(world, observed["victims"], order))
         for name, policy in SEARCHES.items():
-            plan = plan_by(by(order, policy), case.view, recorded_demand(case))
+            plan = plan_by(by(order, policy), view, demand)
             assert isinstance(plan, Plan)
-            found.setdefault(name, []).append(cost_of(world, victims_of(case.view, plan), order))
+            found.setdefault(name, []).append(cost_of(world, victims_of(view, plan), order))
             proved += plan.quality is not None and plan.quality.proved
         least = least_cost(world, order)
         assert least is not None
@@ -44,10 +44,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How far from the least disturbance are the searches?")
     parser.add_argument("--order", default=",".join(USUAL_ORDER), help="criteria, the most important first")
     order = tuple(parser.parse_args().order.split(","))
-    gangs = [path for path in RECORDED if read_case(path).is_gang]
-    pods = [path for path in RECORDED if path not in gangs]
-    for what, paths in (("gangs", gangs), ("single pods", pods)):
+    kinds: dict[str, list[Path]] = {}
+    for path in RECORDED:
+        kinds.setdefault(_kind(read_case(path)), []).append(path)
+    for what, paths in kinds.items():
         print(*table(what, paths, order), sep="\n")
+
+
+def _kind(case: Case) -> str:
+    if case.resize is not None:
+        return "resizes"
+    if case.is_tree:
+        return "trees"
+    return "gangs" if case.is_gang else "single pods"
 
 
 def table(what: str, paths: Sequence[Path], order: tuple[str, ...]) -> Iterator[str]:

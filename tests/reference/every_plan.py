@@ -73,7 +73,7 @@ class _Tries:
         self._monotone = order[:end]
 
     def among(self, units: Sequence[UnitKey], chosen: frozenset[PodKey] = frozenset()) -> Cost | None:
-        if not self._may_be_best(chosen, self._monotone):
+        if not self._may_be_best(chosen, self._monotone) or not self._may_have_room(units, chosen):
             return self._best
         if not units:
             if self._may_be_best(chosen, self._order, strictly=True) and fits_without(self._of, chosen):
@@ -82,6 +82,9 @@ class _Tries:
         unit, *others = units
         self.among(others, chosen)
         return self.among(others, chosen | {*self._of.cluster.units[unit]})
+
+    def _may_have_room(self, units: Sequence[UnitKey], chosen: frozenset[PodKey]) -> bool:
+        return has_seats(self._of, chosen.union(*(self._of.cluster.units[unit] for unit in units)))
 
     def _may_be_best(self, pods: Collection[PodKey], order: Sequence[str], *, strictly: bool = False) -> bool:
         """Whether their cost is no more than the least so far; the first criterion that differs decides."""
@@ -94,6 +97,21 @@ class _Tries:
 
 def cost_of(cluster: RunningCluster, pods: Collection[PodKey], order: Sequence[str]) -> Cost:
     return tuple(CRITERIA[name](cluster, pods) for name in order)
+
+
+def has_seats(of: Asked, victims: Collection[PodKey]) -> bool:
+    """Whether enough pods of the demand may have room, each being taken for as small as the smallest.
+
+    Without that, no fewer victims are enough either, whatever else matters.
+    """
+    view = of.view
+    left = view.allocatable - view.requested
+    for row in (view.pods.rows[key] for key in victims):
+        left[:, view.where[row]] += view.pods.requests[:, row]
+    smallest = view.pods.requests[:, list(of.demand.pods)].min(axis=1)
+    asked = smallest > 0
+    seats = (left[asked] // smallest[asked, None]).min(axis=0)
+    return int(np.maximum(seats, 0).sum()) >= of.demand.needed
 
 
 def fits_without(of: Asked, victims: Collection[PodKey]) -> bool:

@@ -75,6 +75,10 @@ class World:
     members: Sequence[Json]
     needed: int  # how many members must fit
     classes: Mapping[str, Json] = field(default_factory=dict)
+    home: str = ""  # the only node that members may use, if there is one
+
+    def may_seat(self, member: Json, node: Json) -> bool:
+        return self.home in ("", node["metadata"]["name"]) and may_use(member, node)
 
     def group_of(self, pod: Json) -> Json | None:
         return self.groups.get(pod["spec"].get("schedulingGroup", {}).get("podGroupName", ""))
@@ -119,6 +123,16 @@ def world_of(objects: Iterable[Json], members: Sequence[Json], needed: int) -> W
     return World(
         kinds["Node"], running, groups, kinds.get("PodDisruptionBudget", []), members, needed, classes
     )
+
+
+def resized(world: World, name: str, to: Json) -> World:
+    """A running pod is to have more where it runs, and needs room there as if it came anew."""
+    (pod,) = (one for one in world.running if one["metadata"]["name"] == name)
+    (container,) = pod["spec"]["containers"]
+    wants = {**container["resources"]["requests"], **to}
+    spec = {**pod["spec"], "containers": [{**container, "resources": {"requests": wants}}]}
+    others = [one for one in world.running if one is not pod]
+    return replace(world, running=others, members=[{**pod, "spec": spec}], needed=1, home=spec["nodeName"])
 
 
 def cost_of(world: World, victims: Iterable[str], order: Sequence[str]) -> tuple[float, ...]:
@@ -312,7 +326,9 @@ def _combined(world: World, criterion: str, values: Sequence[int]) -> int:
 
 
 def _add_room(world: World, rows: Rows, gone: Mapping[str, int]) -> None:
-    seats = [[rows.column(int(may_use(member, node))) for node in world.nodes] for member in world.members]
+    seats = [
+        [rows.column(int(world.may_seat(member, node))) for node in world.nodes] for member in world.members
+    ]
     for places in seats:
         rows.at_most(dict.fromkeys(places, 1.0), 1)
     rows.at_most({seat: -1.0 for places in seats for seat in places}, -world.needed)

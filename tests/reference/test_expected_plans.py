@@ -16,14 +16,10 @@ from tests.scenarios.making import NEWCOMER, asked, decoded, member, moment, sna
 from tests.scenarios.reading import PolicyLine, Scenario, read_scenario
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
-# It takes half a minute to try all of its plans; none is better.
-SLOW = {"a-gang-of-whole-nodes-uses-all-that-are-cheap"}
 FILES = [
     path
     for path in sorted(SCENARIOS.glob("least_disturbance/*.yaml"))
-    if path.stem not in SLOW
-    and isinstance(scenario := read_scenario(path), Scenario)
-    and scenario.policy == PolicyLine()
+    if isinstance(scenario := read_scenario(path), Scenario) and scenario.policy == PolicyLine()
 ]
 FILES.append(SCENARIOS / "resize" / "one-large-pod-goes-rather-than-two-small-ones.yaml")
 
