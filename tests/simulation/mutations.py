@@ -220,8 +220,8 @@ MUTATIONS = (
     Mutation(
         "a group is left in part: deletes are taken back when the preemptor goes in the same breath",
         "reprieve/scheduler/execution/plan_driver.py",
-        " or effect.target in state.ledger.unit_evictions:\n",
-        ":\n",
+        "    elif effect.target in state.ledger.unit_evictions:\n",
+        "    elif False:\n",
         WHOLE,
     ),
     Mutation(
