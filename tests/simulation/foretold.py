@@ -226,7 +226,7 @@ class Foretelling:
 
     def _asked(self, demand: Demand) -> WhatIfReport:
         resources = [kind.resource for kind in KINDS if kind.kind not in ("Event", "Secret")]
-        objects = tuple(_api_object(item) for item in self.cluster.store.list(resources).items)
+        objects = tuple(api_object(item) for item in self.cluster.store.list(resources).items)
         resizes: tuple[Resize, ...] = ()
         if demand.resize is not None:
             name, cpu = demand.resize
@@ -318,7 +318,7 @@ class Foretelling:
                 self.cluster.delete("Pod", "default", one["metadata"]["name"])
 
 
-def _api_object(stored: Any) -> ApiObject:
+def api_object(stored: Any) -> ApiObject:
     kind = BY_RESOURCE[stored.key.resource]
     return ApiObject(kind.kind, str(parsed(stored).get("apiVersion") or kind.api_version), stored.raw)
 

@@ -3,11 +3,19 @@
 A rolling update replaces pods within maxUnavailable or, with maxSurge, creates new ones beside the old.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from reprieve.cluster.api.rollouts import (
+    SeenDaemonNode,
+    SeenPod,
+    daemons_to_replace,
+    daemons_too_many,
+    nodes_to_surge,
+    scaled,
+)
 from reprieve.cluster.api.templates import daemon_pod
 from reprieve.model.json import Json
 from reprieve.model.objects import Ref
@@ -42,7 +50,6 @@ from reprieve_minicluster.controllers.owners import (
     is_available,
     matches,
     owners_of,
-    scaled,
 )
 from reprieve_minicluster.store import Key
 
@@ -124,10 +131,17 @@ class DaemonSetState:
     def is_available(self, pod: PodFacts) -> bool:
         return is_available(pod, self.owner.spec.min_ready_seconds, self.now)
 
-    def split(self, node: DaemonNode) -> tuple[list[PodFacts], list[PodFacts]]:
-        """The pods of the current template, and those of earlier ones."""
-        new = [pod for pod in node.staying if _hash(pod) == self.hash]
-        return new, [pod for pod in node.staying if pod not in new]
+    def seen(self, node: DaemonNode) -> SeenDaemonNode:
+        pods = [
+            SeenPod(pod.metadata.name, _hash(pod) == self.hash, not pod.is_active, self.is_available(pod))
+            for pod in node.pods
+        ]
+        return SeenDaemonNode(pods, node.may_create)
+
+    def deletions(self, chosen: Iterable[SeenPod]) -> Iterator[Write]:
+        """In the order in which they were chosen."""
+        by_name = {pod.metadata.name: pod for node in self.nodes for pod in node.pods}
+        return (Delete.of(by_name[pod.name]) for pod in chosen)
 
 
 def _hash(pod: PodFacts) -> str:
@@ -197,7 +211,7 @@ def _one_per_node(cache: ControllerCache, state: DaemonSetState) -> Iterator[Wri
             yield from (Delete.of(pod) for pod in node.pods if not pod.is_leaving)
             continue
         yield from (Delete.of(pod) for pod in node.pods if _is_expired_failure(pod, state.now))
-        yield from map(Delete.of, _surplus(state, node))
+        yield from state.deletions(daemons_too_many(state.seen(node), state.surge))
         blocked = bool(node.staying) if state.surge else bool(node.pods)
         if node.may_create and not blocked:
             yield Create(PodFacts.resource, _pod(state, node))
@@ -214,17 +228,6 @@ def _failure_expires(pod: PodFacts) -> float:
     return pod.created + _FAILED_SECONDS
 
 
-def _surplus(state: DaemonSetState, node: DaemonNode) -> Iterator[PodFacts]:
-    """All but the oldest. With maxSurge, an old pod also stays until the new one is available."""
-    if not state.surge:
-        yield from node.staying[1:]
-        return
-    new, old = state.split(node)
-    yield from (*new[1:], *old[1:])
-    if new and old and (state.is_available(new[0]) or not state.is_available(old[0])):
-        yield old[0]
-
-
 def _pod(state: DaemonSetState, node: DaemonNode) -> Json:
     pod = daemon_pod(state.owner.spec.template, owner_of(state.owner), node.name)
     pod["metadata"]["labels"][HASH_LABEL] = state.hash
@@ -237,39 +240,14 @@ def _pod(state: DaemonSetState, node: DaemonNode) -> Json:
 def _rolling_update(state: DaemonSetState) -> Iterator[Write]:
     if state.owner.spec.update_strategy.type != "RollingUpdate":
         return
+    seen = [state.seen(node) for node in state.nodes]
     if state.surge:
-        yield from _added(state)
+        rows = nodes_to_surge(seen, state.surge)
+        yield from (Create(PodFacts.resource, _pod(state, state.nodes[row])) for row in rows)
     else:
-        yield from _replaced(state)
-
-
-def _replaced(state: DaemonSetState) -> Iterator[Write]:
-    """Delete old pods that are not available at once, and others within maxUnavailable."""
-    rolling = state.owner.spec.update_strategy.rolling_update
-    most = max(1, scaled(rolling.max_unavailable, state.wanted, round_up=True) or 0)
-    missing, unavailable_pods, available_pods = 0, [], []
-    for node in state.nodes:
-        if not node.pods and not node.may_create:
-            continue
-        new, old = state.split(node)
-        unavailable_pods += [pod for pod in old if not state.is_available(pod)]
-        available_pods += [pod for pod in old if state.is_available(pod)]
-        missing += not any(state.is_available(pod) for pod in (*new, *old))
-    yield from map(Delete.of, (*unavailable_pods, *available_pods[: max(0, most - missing)]))
-
-
-def _added(state: DaemonSetState) -> Iterator[Write]:
-    """Create a new pod beside each old one that is not available, and beside others within maxSurge."""
-    spare = state.surge - sum(all(state.split(s)) for s in state.nodes)
-    for node in state.nodes:
-        new, old = state.split(node)
-        if new or not old or not node.may_create:
-            continue
-        if state.is_available(old[0]):
-            if spare <= 0:
-                continue
-            spare -= 1
-        yield Create(PodFacts.resource, _pod(state, node))
+        most = state.owner.spec.update_strategy.rolling_update.max_unavailable
+        at_a_time = max(1, scaled(most, state.wanted, round_up=True) or 0)
+        yield from state.deletions(daemons_to_replace(seen, at_a_time))
 
 
 # --- requeue and status --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ A pod counts as available as soon as it is ready.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reprieve.cluster.api.rollouts import DeploymentRules, SeenReplicaSet, size_of_new, sizes_of_old
 from reprieve.model.annotations import parse_int
 from reprieve.model.json import Json
 from reprieve_minicluster.controllers.api_writes import (
@@ -26,7 +27,7 @@ from reprieve_minicluster.controllers.objects import (
     controller_uid,
     owner_of,
 )
-from reprieve_minicluster.controllers.owners import adoptions, matches, owners_of, scaled, template_hash
+from reprieve_minicluster.controllers.owners import adoptions, matches, owners_of, template_hash
 from reprieve_minicluster.kinds import peek, section
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.store.conditions import StatusCondition
@@ -138,6 +139,10 @@ class ReplicaSetState:
     ready: int
     moved: float
 
+    @property
+    def seen(self) -> SeenReplicaSet:
+        return SeenReplicaSet(self.asked, self.present, self.ready)
+
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
@@ -151,6 +156,10 @@ class Rollout:
     @property
     def ready(self) -> int:
         return sum(g.ready for g in self.replica_sets)
+
+    @property
+    def seen(self) -> tuple[list[SeenReplicaSet], SeenReplicaSet | None]:
+        return [g.seen for g in self.old], self.new.seen if self.new is not None else None
 
     @property
     def revision(self) -> str:
@@ -196,7 +205,7 @@ def _moved(pod: PodFacts) -> float:
 
 
 def _steps(rollout: Rollout) -> Iterator[Write]:
-    target = _new_size(rollout)
+    target = size_of_new(_rules(rollout.owner), *rollout.seen)
     if rollout.new is None:
         if not rollout.owner.spec.paused:
             yield Create(ReplicaSetFacts.resource, _new_replica_set(rollout, target))
@@ -239,48 +248,17 @@ def _annotations(rollout: Rollout) -> dict[str, str]:
     return {REVISION: rollout.revision, **({CAUSE: cause} if cause else {})}
 
 
-def _new_size(rollout: Rollout) -> int:
-    """How many pods the new ReplicaSet may have beside the old ones."""
-    spec = rollout.owner.spec
-    old = sum(g.asked for g in rollout.old)
-    has = rollout.new.asked if rollout.new is not None else 0
-    if spec.strategy.type == "Recreate":
-        return 0 if any(g.present for g in rollout.old) else spec.replicas
-    surge, _ = _limits(rollout.owner)
-    room = max(0, spec.replicas + surge - old - has)
-    return min(spec.replicas, has + room)
-
-
 def _scale_down(rollout: Rollout) -> Iterator[Write]:
-    """Scale down the old ReplicaSets, the oldest first, while enough pods stay available."""
-    spec = rollout.owner.spec
-    if rollout.new is None and spec.strategy.type != "Recreate":
-        return
-    spare = _spare(rollout)
-    for state in rollout.old:
-        taken = min(state.asked, spare)
-        if taken > 0:
-            spare -= taken
-            yield _scale(state, state.asked - taken)
+    sizes = sizes_of_old(_rules(rollout.owner), *rollout.seen)
+    for state, size in zip(rollout.old, sizes, strict=True):
+        if size != state.asked:
+            yield _scale(state, size)
 
 
-def _spare(rollout: Rollout) -> int:
-    """How many pods of the old ReplicaSets are not needed for availability."""
-    spec = rollout.owner.spec
-    asked = sum(g.asked for g in rollout.replica_sets)
-    if spec.strategy.type == "Recreate":
-        return asked
-    _, unavailable = _limits(rollout.owner)
-    not_yet = rollout.new.asked - rollout.new.ready if rollout.new is not None else 0
-    return max(0, asked - (spec.replicas - unavailable) - not_yet)
-
-
-def _limits(owner: DeploymentFacts) -> tuple[int, int]:
-    """maxSurge and maxUnavailable as numbers; (0, 1) if both are 0, which would never progress."""
-    rolling, total = owner.spec.strategy.rolling_update, owner.spec.replicas
-    surge = scaled(rolling.max_surge, total, round_up=True) or 0
-    unavailable = min(scaled(rolling.max_unavailable, total, round_up=False) or 0, total)
-    return (surge, unavailable) if surge or unavailable else (0, 1)
+def _rules(owner: DeploymentFacts) -> DeploymentRules:
+    strategy = owner.spec.strategy
+    rolling = strategy.rolling_update
+    return DeploymentRules.of(owner.spec.replicas, strategy.type, rolling.max_surge, rolling.max_unavailable)
 
 
 def _history_cleanup(rollout: Rollout) -> Iterator[Write]:
@@ -344,8 +322,7 @@ def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
 
 
 def _available(rollout: Rollout) -> StatusCondition:
-    _, unavailable = _limits(rollout.owner)
-    if rollout.ready >= rollout.owner.spec.replicas - unavailable:
+    if rollout.ready >= rollout.owner.spec.replicas - _rules(rollout.owner).unavailable:
         return StatusCondition(
             "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reprieve.cluster.api.rollouts import scaled
 from reprieve.cluster.api.timestamps import stamp
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
@@ -25,7 +26,6 @@ from reprieve_minicluster.controllers.objects import (
     Thing,
     controller_uid,
 )
-from reprieve_minicluster.controllers.owners import scaled
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.store.conditions import StatusCondition
 

@@ -1,7 +1,6 @@
 """What owners of objects have in common: adoption by selector, batches, availability, hashes."""
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -100,21 +99,7 @@ def next_batch(missing: int, pods: Iterable[PodFacts]) -> int:
     return max(0, min(missing, BURST, MOST_WAITING - waiting))
 
 
-# --- numbers, times and hashes --------------------------------------------------------------------
-
-
-_PERCENT = re.compile(r"(\d+)%", re.ASCII)
-
-
-def scaled(value: int | str, total: int, *, round_up: bool) -> int | None:
-    """The number, or the percentage of a total; None for a value that is neither."""
-    if isinstance(value, int):
-        return value
-    match = _PERCENT.fullmatch(value)
-    if match is None:
-        return None
-    hundredths = int(match[1]) * total
-    return -(-hundredths // 100) if round_up else hundredths // 100
+# --- times and hashes --------------------------------------------------------------------
 
 
 def available_at(pod: PodFacts, seconds: int) -> float | None:

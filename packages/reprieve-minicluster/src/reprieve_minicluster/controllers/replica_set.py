@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from reprieve.cluster.api.rollouts import DeletionRank
 from reprieve.cluster.api.templates import pod_of
 from reprieve_minicluster.controllers.api_writes import Create, Delete, UpdateStatus, Write
 from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
@@ -49,14 +50,13 @@ def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Writ
     if missing > 0:
         body = pod_of(owner.spec.template, owner_of(owner))
         return [Create(PodFacts.resource, body)] * next_batch(missing, active)
-    surplus = sorted(active, key=_deletion_order)[: min(-missing, BURST)]
+    surplus = sorted(active, key=lambda pod: _rank(pod).order)[: min(-missing, BURST)]
     return [Delete.of(pod) for pod in surplus]
 
 
-def _deletion_order(pod: PodFacts) -> tuple[bool, bool, bool, float, str]:
-    """Delete unscheduled pods first, then pods not running, then unready ones; then the youngest."""
+def _rank(pod: PodFacts) -> DeletionRank:
     running = pod.status.phase == "Running"
-    return bool(pod.spec.node_name), running, pod.is_ready, -pod.created, pod.metadata.name
+    return DeletionRank(bool(pod.spec.node_name), running, pod.is_ready, pod.created, pod.metadata.name)
 
 
 def _counts(owner: ReplicaSetFacts, active: list[PodFacts]) -> dict[str, int]:

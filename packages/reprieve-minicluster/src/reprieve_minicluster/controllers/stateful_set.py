@@ -9,6 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from reprieve.cluster.api.rollouts import (
+    SeenPod,
+    StatefulSetRules,
+    outdated_to_delete,
+    surplus_to_delete,
+)
 from reprieve.cluster.api.templates import claim_name, pod_of_set
 from reprieve.model.json import Json
 from reprieve_minicluster.controllers.api_writes import Create, Delete, RequeueAt, Update, UpdateStatus, Write
@@ -36,7 +42,6 @@ from reprieve_minicluster.controllers.owners import (
     matches,
     next_batch,
     owners_of,
-    scaled,
 )
 from reprieve_minicluster.kinds import peek
 from reprieve_minicluster.store import Key
@@ -108,11 +113,6 @@ class StatefulSetState:
         return sorted(n for n in self.pods if n in self.numbers)
 
     @property
-    def surplus(self) -> Sequence[int]:
-        """Ordinals that it should not have, the highest first."""
-        return sorted((n for n in self.pods if n not in self.numbers), reverse=True)
-
-    @property
     def revisions_in_use(self) -> set[str]:
         names = {self.current.name, self.versions.update.name}
         return names | {revision_of(pod) for pod in self.pods.values()}
@@ -128,10 +128,15 @@ class StatefulSetState:
     def is_pod_healthy(self, pod: PodFacts) -> bool:
         return pod.is_active and is_available(pod, self.owner.spec.min_ready_seconds, self.now)
 
-    def is_outdated(self, number: int) -> bool:
-        """Whether it exists, is not terminating, and has an outdated template."""
-        pod = self.pods.get(number)
-        return pod is not None and not pod.is_leaving and revision_of(pod) != self.versions.update.name
+    def seen(self, number: int) -> SeenPod:
+        pod = self.pods[number]
+        is_new = revision_of(pod) == self.versions.update.name
+        return SeenPod(pod.metadata.name, is_new, pod.is_leaving, self.is_pod_healthy(pod))
+
+    @property
+    def rules(self) -> StatefulSetRules:
+        rolling = self.owner.spec.update_strategy.rolling_update
+        return StatefulSetRules(self.numbers, self.is_ordered, rolling.partition, rolling.max_unavailable)
 
 
 def revision_of(pod: PodFacts) -> str:
@@ -162,10 +167,13 @@ def _steps(cache: ControllerCache, state: StatefulSetState) -> Iterator[Write]:
             waits = True
             if state.is_ordered:
                 return
-    if state.surplus:
-        yield from _scale_down(state)
+    seen = {number: state.seen(number) for number in state.pods}
+    chosen = list[int]()
+    if any(number not in state.numbers for number in state.pods):
+        chosen = surplus_to_delete(state.rules, seen)
     elif not (waits and state.is_ordered) and state.owner.spec.update_strategy.type == "RollingUpdate":
-        yield from _roll_out(state)
+        chosen = outdated_to_delete(state.rules, seen)
+    yield from (Delete.of(state.pods[number]) for number in chosen)
 
 
 def _present_and_next(state: StatefulSetState) -> list[int]:
@@ -201,37 +209,6 @@ def _pod(state: StatefulSetState, number: int) -> Json:
     pod = pod_of_set(spec, owner_of(owner), number)
     pod["metadata"]["labels"][HASH_LABEL] = version.name
     return pod
-
-
-def _scale_down(state: StatefulSetState) -> Iterator[Write]:
-    """Delete pods in order, one at a time from the highest; an unhealthy one waits for those below it."""
-    unhealthy = [n for n in reversed(state.surplus) if not state.is_healthy(n)]
-    for number in state.surplus:
-        pod = state.pods[number]
-        if state.is_ordered and (
-            pod.is_leaving or (unhealthy and not state.is_healthy(number) and unhealthy[0] != number)
-        ):
-            return
-        if not pod.is_leaving:
-            yield Delete.of(pod)
-        if state.is_ordered:
-            return
-
-
-def _roll_out(state: StatefulSetState) -> Iterator[Write]:
-    """Replace from the highest down to the partition, within maxUnavailable."""
-    rolling = state.owner.spec.update_strategy.rolling_update
-    most = max(1, scaled(rolling.max_unavailable, len(state.numbers), round_up=True) or 0)
-    spare = most - len(state.numbers) + sum(map(state.is_healthy, state.present))
-    replaced = state.numbers[rolling.partition :]
-    old = [n for n in reversed(state.present) if n in replaced and state.is_outdated(n)]
-    if not state.is_ordered:
-        unhealthy = [n for n in old if not state.is_healthy(n)]
-        healthy = [n for n in old if state.is_healthy(n)]
-        chosen = [*unhealthy, *healthy[: max(0, spare)]]
-    else:
-        chosen = old[: max(0, spare)]
-    yield from (Delete.of(state.pods[number]) for number in chosen)
 
 
 # --- status --------------------------------------------------------------------------------------

@@ -16,9 +16,12 @@ from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.devices import DEVICE_CLASS, devices_of, resources_of_devices
 from reprieve.inquiry.manifests import AdmittedManifests, AskedObject, Manifest
 from reprieve.inquiry.object_names import ObjectName, absent_text
+from reprieve.inquiry.rehearsal import Rehearsed
 from reprieve.inquiry.resizes import Deferred, Resize, ResizeError, deferred
+from reprieve.inquiry.rollouts import ObjectRollout, RolloutFacts
 from reprieve.inquiry.world_changes import ChangedWorld, WorldChange, pods_of_name
 from reprieve.model.effects import Target
+from reprieve.model.formatting import counted
 from reprieve.model.groups import Group, Groups, group_key, groups_table
 from reprieve.model.json import Json
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, Pod, PodSpec, runs
@@ -59,6 +62,8 @@ class AskedDemand:
     resize: bool = False
     impossible: str = ""
     devices: str = ""  # what it needs of dynamic resource allocation, a phrase; empty: nothing
+    rollout: ObjectRollout | None = None
+    rolled: RolloutFacts | None = None  # how its rollout ended
 
 
 _Name = tuple[str, str, str, bool]
@@ -93,7 +98,11 @@ class AskedDemands:
             empty = [f"{a.kind} {a.namespace}/{a.name}" for a in self.created.asked]
             self.notes += [f"{name} has no pods: it needs no node." for name in empty]
         self._note_schedulers()
+        self._note_waiting()
         self._count_gangs()
+        self._find_devices()
+
+    def _find_devices(self) -> None:
         classes = (*self.question.cluster.by_name.all(DEVICE_CLASS), *self._classes_of_manifests())
         resources = resources_of_devices(classes)
         for demand in self.demands.values():
@@ -106,11 +115,22 @@ class AskedDemands:
         bodies = (manifest.body for manifest in self.question.manifests)
         return (body for body in bodies if text_in(body, "kind") == DEVICE_CLASS)
 
+    def _note_waiting(self) -> None:
+        asked = {target for demand in self.demands.values() for target in demand.pods}
+        others = sum(waits(pod) and pod_target(pod) not in asked for pod in self._cluster_pods())
+        if self.created.rollouts is not None and others:
+            self.notes.append(
+                f"{counted(others, 'other pod')} that wait for room are decided, too: when each is tried "
+                "again is not known, so that one of them may take room earlier or later than assumed here."
+            )
+
     def _note_schedulers(self) -> None:
         """Where another scheduler decides, ours can only say what it would do in its place."""
         ours = {PodSpec().scheduler_name, *self.question.settings.profiles}
         for demand in self.demands.values():
             names = {pod.spec.scheduler_name for pod in demand.pods.values()} - ours
+            if demand.rollout is not None:
+                names |= {demand.rollout.of.scheduler} - {*ours, ""}
             for name in sorted(names):
                 what = f"{demand.kind} {demand.namespace}/{demand.name}"
                 self.notes.append(
@@ -133,8 +153,23 @@ class AskedDemands:
     def _ask_object(self, asked: AskedObject) -> None:
         for pod in asked.pods:
             self._join(asked.kind, asked.namespace, asked.name, pod)
-        if not asked.pods and asked.kind not in ("PodGroup", "CompositePodGroup", "Workload"):
+        if asked.rollout is not None:
+            self._demand(asked.kind, asked.namespace, asked.name).rollout = asked.rollout
+            self._join_rollout(asked.rollout)
+        elif not asked.pods and asked.kind not in ("PodGroup", "CompositePodGroup", "Workload"):
             self._demand(asked.kind, asked.namespace, asked.name)
+
+    def _join_rollout(self, rollout: ObjectRollout) -> None:
+        for pod in rollout.pods.values():
+            self._join(rollout.of.kind, rollout.of.namespace, rollout.of.name, pod)
+
+    def join_rollouts(self, rehearsed: Rehearsed) -> None:
+        """The pods that rollouts have created, and how each has ended."""
+        for demand in [*self.demands.values()]:
+            if demand.rollout is not None:
+                self._join_rollout(demand.rollout)
+                demand.rolled = demand.rollout.facts(rehearsed.standing, rehearsed.ended)
+        self._find_devices()
 
     def _ask_existing(self, name: ObjectName) -> None:
         found = pods_of_name(self.world.seen, name)
@@ -220,7 +255,8 @@ class AskedDemands:
     # --- what the scheduler sees ---
 
     def seen(self) -> Iterator[Decoded[KubernetesObject]]:
-        """Pods that wait and are not asked about are left out, unless room is reserved for them."""
+        """Pods that wait and are not asked about are left out, unless room is reserved for them or there are
+        rollouts."""
         asked = {target for demand in self.demands.values() for target in demand.pods}
         for one in self.world.seen:
             thing = one.object
@@ -238,13 +274,16 @@ class AskedDemands:
         yield from self.created.created
 
     def _counts(self, pod: Pod) -> bool:
-        return bool(pod.status.nominated_node_name) or self.question.with_pending
+        """A rollout frees room again and again, which whatever waits may take."""
+        rolls = self.created.rollouts is not None
+        return bool(pod.status.nominated_node_name) or self.question.with_pending or rolls
 
     def scheduler_names(self, seen: Sequence[Decoded[KubernetesObject]]) -> list[str]:
         """The schedulerNames of the demands, and of other pods that wait."""
         names = {pod.spec.scheduler_name for demand in self.demands.values() for pod in demand.pods.values()}
         waiting = {p.spec.scheduler_name for one in seen if isinstance(p := one.object, Pod) and waits(p)}
-        return sorted(names | waiting)
+        rolled = {d.rollout.of.scheduler for d in self.demands.values() if d.rollout is not None}
+        return sorted((names | waiting | rolled) - {""})
 
 
 def is_running(pod: Pod) -> bool:

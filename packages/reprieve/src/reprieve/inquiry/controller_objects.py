@@ -5,11 +5,14 @@ module must not know admission.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
 
 from reprieve.cluster.api.templates import ControllerOwner, claim_name, daemon_pod, owner_in
 from reprieve.cluster.api.values import items, name_of, part, text_in
 from reprieve.model.json import Json
-from reprieve.model.objects import Node, Pod, Ref
+from reprieve.model.objects import Node, Pod, PodStatus, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import (
     NodeQuery,
@@ -65,23 +68,54 @@ def namespace_in(body: Json) -> str:
 
 def daemon_pods(daemon_set: Json, place: Pod, nodes: Iterable[Node]) -> Iterator[Json]:
     """A pod for each eligible node. ``place``: a pod of the template, for its constraints."""
-    owner, template = owner_in(daemon_set), part(daemon_set, "spec", "template")
     for node in sorted(nodes, key=lambda node: node.metadata.name):
-        if _is_eligible(place, node):
-            pod = daemon_pod(template, owner, node.metadata.name)
-            meta = {k: v for k, v in pod["metadata"].items() if k != "generateName"}
-            yield {**pod, "metadata": {**meta, "name": f"{owner.name}-{node.metadata.name}"}}
+        if eligible_node(place, node).may_create:
+            yield pod_of_node(daemon_set, node.metadata.name)
 
 
-def _is_eligible(pod: Pod, node: Node) -> bool:
+def pod_of_node(daemon_set: Json, node: str) -> Json:
+    owner = owner_in(daemon_set)
+    pod = daemon_pod(part(daemon_set, "spec", "template"), owner, node)
+    meta = {k: v for k, v in pod["metadata"].items() if k != "generateName"}
+    return {**pod, "metadata": {**meta, "name": f"{owner.name}-{node}"}}
+
+
+@dataclass(frozen=True, slots=True)
+class EligibleNode:
+    """Whether a DaemonSet creates a pod there, and whether one that is there stays."""
+
+    name: str
+    may_create: bool
+    may_stay: bool
+
+
+def eligible_node(pod: Pod, node: Node) -> EligibleNode:
     """The controller looks at node selector, affinity and taints; a cordon does not matter to it."""
-    name, spec = node.metadata.name, pod.spec
+    name, spec, taints = node.metadata.name, pod.spec, node.spec.taints
     labels = (Requirement(k, Operator.IN, frozenset({v})) for k, v in sorted(spec.node_selector.items()))
     required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
     unreported = Problems(Ref(kind="", namespace="", name=""))
     query = NodeQuery(tuple(labels), compile_node_selector(required, "", unreported))
     fits = spec.node_name in ("", name) and query.matches(node.metadata.labels, name)
-    return fits and first_untolerated(node.spec.taints, spec.tolerations) is None
+    evicting = [taint for taint in taints if taint.effect == "NoExecute"]
+    return EligibleNode(
+        name,
+        fits and first_untolerated(taints, spec.tolerations) is None,
+        fits and first_untolerated(evicting, spec.tolerations) is None,
+    )
+
+
+# --- pods that are created again -----------------------------------------------------------------
+
+
+def created_again(pod: Pod, name: str) -> Pod:
+    """The pod that its controller creates in its place."""
+    uid = f"{pod.metadata.uid}/again"
+    meta = msgspec.structs.replace(
+        pod.metadata, name=name, uid=uid, resource_version="", deletion_timestamp=None
+    )
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    return msgspec.structs.replace(pod, metadata=meta, spec=spec, status=PodStatus(phase="Pending"))
 
 
 # --- claims and volumes --------------------------------------------------------------------------

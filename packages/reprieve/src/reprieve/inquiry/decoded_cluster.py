@@ -31,7 +31,7 @@ _SHOWN = 3  # problems that a note quotes; the others are counted
 class ObjectsByName:
     """The JSON of objects by kind and name, parsed when it is first asked for; admission reads it.
 
-    ``put`` adds an object, or replaces it.
+    ``put`` adds an object, or replaces it; ``remove`` takes one away.
     """
 
     _raw: dict[str, dict[tuple[str, str], ApiObject]] = field(default_factory=dict)
@@ -46,6 +46,10 @@ class ObjectsByName:
         key = (_namespace(kind, text_in(meta, "namespace")), text_in(meta, "name"))
         self._raw.setdefault(kind, {})[key] = ApiObject(kind, text_in(body, "apiVersion"), b"")
         self._parsed[kind, *key] = body
+
+    def remove(self, kind: str, namespace: str, name: str) -> None:
+        self._raw.get(kind, {}).pop((namespace, name), None)
+        self._parsed.pop((kind, namespace, name), None)
 
     def find(self, kind: str, namespace: str, name: str) -> Json | None:
         known = self._raw.get(kind, {}).get((namespace, name))

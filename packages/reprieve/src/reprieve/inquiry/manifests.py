@@ -16,10 +16,10 @@ from reprieve.cluster.admission.admission import (
     admit,
 )
 from reprieve.cluster.admission.features import ALL_FEATURES, Features
-from reprieve.cluster.admission.quotas import UsageChange, applies, charged
-from reprieve.cluster.api.codec import Decoded
+from reprieve.cluster.admission.quotas import UsageChange, applies, charged, counted_usage, refunded, usage_of
+from reprieve.cluster.api.codec import CLUSTER_SCOPED, Decoded
 from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
-from reprieve.cluster.api.values import name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import means_the_same, name_of, part, text_in, without_nulls
 from reprieve.inquiry.controller_objects import (
     claims_of_set,
     daemon_pods,
@@ -39,9 +39,14 @@ from reprieve.inquiry.manifest_kinds import (
     turn_of,
     with_class,
 )
+from reprieve.inquiry.object_changes import applied, budget_status, defaulted
+from reprieve.inquiry.rehearsal import PodName
+from reprieve.inquiry.rollout_building import ROLLED_KINDS, RolloutBuilder
+from reprieve.inquiry.rollouts import ObjectRollout, Rollouts
 from reprieve.model.formatting import counted, listed
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Node, Pod, ReplicaSet
+from reprieve.model.objects import KubernetesObject, Node, Pod, ReplicaSet, runs
+from reprieve.model.resources import Amounts
 
 # Metadata that a server sets: manifests that were exported from a cluster have it.
 _OF_THE_SERVER = (
@@ -53,6 +58,7 @@ _OF_THE_SERVER = (
     "generation",
     "managedFields",
 )
+_NOT_CHANGED = ("Pod", "PersistentVolumeClaim")
 _QUOTA_NAMES = {
     "Pod": "pods",
     "PersistentVolumeClaim": "persistentvolumeclaims",
@@ -82,13 +88,15 @@ class AskedObject:
     namespace: str
     name: str
     pods: tuple[Pod, ...] = ()
+    rollout: ObjectRollout | None = None  # of an object that exists
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedManifests:
-    """``created``: what a scheduler would see of them, pods included."""
+    """``created``: what a scheduler would see of them, pods included. ``rollouts``: of objects that exist."""
 
     created: tuple[Decoded[KubernetesObject], ...] = ()
+    rollouts: Rollouts | None = None
     asked: tuple[AskedObject, ...] = ()
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -123,14 +131,17 @@ class _Creating:
     asked: list[AskedObject] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    taken: set[PodName] = field(default_factory=set)  # names that pods have, or had
 
     def __post_init__(self) -> None:
+        self.taken = {(pod.metadata.namespace, pod.metadata.name) for pod in self.cluster.pods()}
         self.lookup = _Lookup(self.cluster.by_name.copy(), _known_namespaces(self.cluster))
 
     def result(self) -> AdmittedManifests:
-        return AdmittedManifests(
-            tuple(self.created), tuple(self.asked), tuple(dict.fromkeys(self.notes)), tuple(self.problems)
-        )
+        rolled = [one.rollout for one in self.asked if one.rollout is not None]
+        rollouts = Rollouts(rolled, self._forget) if rolled else None
+        notes, problems = tuple(dict.fromkeys(self.notes)), tuple(self.problems)
+        return AdmittedManifests(tuple(self.created), rollouts, tuple(self.asked), notes, problems)
 
     def create(self, manifest: Manifest) -> None:
         where = f"{manifest.where}: " if manifest.where else ""
@@ -162,6 +173,7 @@ class _Creating:
         if sent["kind"] == "PersistentVolumeClaim":
             self._create_claim(sent)
             return
+        old = self._known(sent)
         body = self._created(sent)
         if body["kind"] == "Workload":
             self._ask(body, ())
@@ -169,6 +181,8 @@ class _Creating:
                 self._created(group)
         elif body["kind"] in ("PodGroup", "CompositePodGroup"):
             self._ask(body, ())
+        elif old is not None and body["kind"] in ROLLED_KINDS:
+            self._roll(body, old)
         elif role is KindRole.POD_MAKER:
             self._ask(body, tuple(self._pods(body)))
 
@@ -205,26 +219,82 @@ class _Creating:
         if not name:
             raise _RefusedError(f"{kind}: metadata.name: expected a name, got nothing")
         namespace = text_in(meta, "namespace") or self.namespace
-        meta |= {"name": name, "uid": uid_for(kind, namespace, name)}
         group, _, version = api_version.rpartition("/")
+        new = {
+            **without_nulls(sent),
+            "metadata": {**meta, "name": name, "uid": self._uid(kind, namespace, name)},
+        }
+        old = self._known(new)
         request = AdmissionRequest(
-            Operation.CREATE,
+            Operation.CREATE if old is None else Operation.UPDATE,
             group,
             version,
             kind,
-            {**without_nulls(sent), "metadata": meta},
-            namespace=namespace,
+            new if old is None else applied(old, new),
+            old,
+            namespace=namespace if kind not in CLUSTER_SCOPED else "",
+            name=name if old is not None else "",
             features=self.features,
         )
         answer = admit(request, self.lookup)
         match answer:
             case dict():
-                self._charge(answer)
-                return answer
+                return self._settled(answer, old)
             case AdmissionRefusal(sentence=sentence):
                 raise _RefusedError(f"{kind} {name}: {self._hinted(sentence)}")
             case errors:
-                raise _RefusedError(f"{kind} {name}: {'; '.join(map(str, errors))}")
+                once = "; its pods cannot change: delete it first, or take another name"
+                hint = once if old is not None and kind == "Job" else ""
+                raise _RefusedError(f"{kind} {name}: {'; '.join(map(str, errors))}{hint}")
+
+    def _uid(self, kind: str, namespace: str, name: str) -> str:
+        """A pod with the name of one that is or was there is another pod."""
+        known = kind == "Pod" and (namespace, name) in self.taken
+        if kind == "Pod":
+            self.taken.add((namespace, name))
+        return uid_for(kind, namespace, f"{name}/{len(self.created)}" if known else name)
+
+    def _known(self, sent: Json) -> Json | None:
+        """The object as it is in the cluster, which the manifest changes; pods and claims are not changed."""
+        kind, meta = text_in(sent, "kind"), part(sent, "metadata")
+        namespace = "" if kind in CLUSTER_SCOPED else text_in(meta, "namespace") or self.namespace
+        old = self.cluster.by_name.find(kind, namespace, text_in(meta, "name"))
+        if old is None or kind in _NOT_CHANGED or text_in(old, "apiVersion") != text_in(sent, "apiVersion"):
+            return None
+        own = {"namespace": namespace} if namespace else {}
+        uid = uid_for(kind, namespace, name_of(old))
+        return {**old, "metadata": {"uid": uid, **part(old, "metadata"), **own}}
+
+    def _settled(self, body: Json, old: Json | None) -> Json:
+        """As controllers complete it at once: the status of a quota or budget that is new or has changed."""
+        if old is None:
+            self._charge(body)
+        if old is not None and means_the_same(part(old, "spec"), part(body, "spec")):
+            return body
+        match body["kind"]:
+            case "ResourceQuota":
+                used = counted_usage(body, self._things_in(namespace_in(body)))
+                return {**body, "status": {"hard": part(body, "spec", "hard"), "used": used}}
+            case "PodDisruptionBudget":
+                return {**body, "status": budget_status(body, self.cluster.pods())}
+        return body
+
+    def _things_in(self, namespace: str) -> Iterator[tuple[str, Json, Amounts]]:
+        for kind, resource in _QUOTA_NAMES.items():
+            for body in self.lookup.all(kind):
+                if namespace_in(body) == namespace:
+                    yield resource, body, usage_of(resource, body)
+
+    def _forget(self, name: PodName) -> None:
+        """A pod that is gone leaves its name, and what it used of quotas."""
+        body = self.lookup.find("Pod", *name)
+        if body is None:
+            return
+        self.lookup.objects.remove("Pod", *name)
+        for quota in [q for q in self.lookup.all("ResourceQuota") if namespace_in(q) == name[0]]:
+            if applies(quota, "pods", body):
+                used = refunded(quota, "pods", body)
+                self.lookup.put({**quota, "status": {**part(quota, "status"), "used": used}})
 
     def _hinted(self, sentence: str) -> str:
         if "there is no PriorityClass" not in sentence:
@@ -257,6 +327,39 @@ class _Creating:
         found = [*decoded_bodies([body])]
         self.created.extend(found)
         return found
+
+    # --- the pods of an object that exists ---
+
+    def _roll(self, body: Json, old: Json) -> None:
+        kind, pods = body["kind"], [pod for pod in self._existing(body) if runs(pod)]
+        before = defaulted(old, self.features)
+        building = RolloutBuilder(
+            body,
+            before,
+            pods,
+            self.cluster.by_name,
+            lambda pod: self._made(pod, body),
+            self._renamed,
+            self._created,
+        )
+        nodes = [one.object for one in (*self.cluster.seen, *self.created) if isinstance(one.object, Node)]
+        place = self._place(body) if kind == "DaemonSet" else Pod()
+        rollout = building.rollout(place, nodes)
+        self.notes += building.notes
+        meta = part(body, "metadata")
+        self.asked.append(AskedObject(kind, text_in(meta, "namespace"), name_of(body), (), rollout))
+
+    def _made(self, pod: Json, owner: Json) -> tuple[Decoded[KubernetesObject], ...] | str:
+        """What is created with a pod of a rollout, or why it is refused."""
+        before = len(self.created)
+        try:
+            for claim in claims_of_set(owner, name_of(pod)):
+                self._create_claim(claim)
+            for _ in self._created_pod(pod):
+                pass
+        except _RefusedError as refusal:
+            return str(refusal)
+        return tuple(self.created[before:])
 
     # --- the pods of an object ---
 
@@ -349,13 +452,14 @@ class _Creating:
             self._add(body)
 
     def _daemons(self, body: Json, has: set[str]) -> Iterator[Json]:
-        trial = {
-            **daemon_pod(part(body, "spec", "template"), owner_in(body), ""),
-            "metadata": {"name": "trial"},
-        }
-        (place,) = [one.object for one in decoded_bodies([trial]) if isinstance(one.object, Pod)]
         nodes = [one.object for one in (*self.cluster.seen, *self.created) if isinstance(one.object, Node)]
-        return daemon_pods(body, place, [node for node in nodes if node.metadata.name not in has])
+        return daemon_pods(body, self._place(body), [node for node in nodes if node.metadata.name not in has])
+
+    def _place(self, daemon_set: Json) -> Pod:
+        """A pod of the template, for its constraints."""
+        pod = daemon_pod(part(daemon_set, "spec", "template"), owner_in(daemon_set), "")
+        found = decoded_bodies([{**pod, "metadata": {"name": "trial"}}])
+        return next(one.object for one in found if isinstance(one.object, Pod))
 
     def _existing(self, body: Json) -> list[Pod]:
         """The pods of the cluster that the object's controller owns, if the object exists."""

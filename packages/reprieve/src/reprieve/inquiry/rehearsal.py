@@ -2,40 +2,81 @@
 
 The scheduler of production observes and decides; here its effects are answered at once, as a cluster would.
 Victims terminate, and are gone when their grace periods end: time passes until then, and the scheduler does
-what it would do meanwhile. Nothing is read or written.
+what it would do meanwhile. Controllers may act there too: they see how pods stand, and create and delete
+some. Nothing is read or written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
+from typing import Protocol
 
 import msgspec
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
 from reprieve.model.events import Done, Event, EvictionsRead, Gone, Seen, Synced
-from reprieve.model.objects import KubernetesObject, Pod
+from reprieve.model.objects import KubernetesObject, Pod, runs
 from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import grace_of
 from reprieve.runtime.in_memory_loop import WITHOUT_PAUSE, InMemoryLoop
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decided
 from reprieve.scheduler.settings import Settings
+from reprieve.scheduler.targets import pod_target
 
+_READY_AFTER = 1.0  # seconds from its binding until a pod is assumed to be ready
 _LONGEST_BACKOFF = 10.0  # seconds until a demand that a change has woken is decided
+
+
+PodName = tuple[str, str]  # namespace and name
+
+
+@dataclass(frozen=True, slots=True)
+class StandingPod:
+    """How a pod stands for its controller. ``ready_since``: infinity for one that is not, the future for one
+    that will be."""
+
+    pod: Pod
+    ready_since: float
+    is_leaving: bool
+    is_victim: bool
+
+    @property
+    def node(self) -> str:
+        return self.pod.spec.node_name
+
+
+Step = Decoded[KubernetesObject] | PodName  # an object that is created, or a pod that is deleted
+
+
+class Controllers(Protocol):
+    """What acts in the cluster besides the scheduler: a step follows from how pods stand."""
+
+    def steps(self, standing: Mapping[PodName, StandingPod], now: float) -> Iterator[Step]: ...
+
+    def on_gone(self, pod: Target) -> None: ...
+
+    def next_time(self, standing: Mapping[PodName, StandingPod], now: float) -> float:
+        """When they act again if nothing else happens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsed:
     """``evicted``: all victims. ``messages``: the last PodScheduled condition of each pod that waits.
-    ``bound_at``: when each pod was bound that had to wait for victims to be gone."""
+
+    ``bound_at``: when each pod was bound that had to wait for victims to be gone.
+    ``standing``: with controllers, how pods stand in the end.
+    """
 
     decided: tuple[Decided, ...]
     evicted: Mapping[Target, Pod]
     messages: Mapping[Target, str]
     failures: tuple[str, ...]
     bound_at: Mapping[Target, float]
+    standing: Mapping[PodName, StandingPod] = field(default_factory=dict)
+    ended: float = 0.0
 
 
 def rehearse(
@@ -43,9 +84,10 @@ def rehearse(
     seen: Sequence[Decoded[KubernetesObject]],
     now: float,
     evicted: tuple[PastEviction, ...] = (),
+    controllers: Controllers | None = None,
 ) -> Rehearsed:
     """``evicted``: what events say of earlier evictions."""
-    return _begun(settings, now, evicted).rehearsed(seen)
+    return _begun(settings, now, evicted).rehearsed(seen, controllers)
 
 
 @dataclass(slots=True)
@@ -65,16 +107,17 @@ class Rehearsals:
         seen: Sequence[Decoded[KubernetesObject]],
         now: float,
         evicted: tuple[PastEviction, ...] = (),
+        controllers: Controllers | None = None,
     ) -> Rehearsed:
         others = [one for one in seen if id(one) not in self._ids]
         if len(seen) - len(others) < len(self.common):
-            return rehearse(settings, seen, now, evicted)
+            return rehearse(settings, seen, now, evicted, controllers)
         if self._known is None or self._known[0] != (settings, now, evicted):
             stage = _begun(settings, now, evicted)
             stage.see(self.common)
             stage.loop.catch_up(now)
             self._known = (settings, now, evicted), stage
-        return self._known[1].fork().rehearsed(others)
+        return self._known[1].fork().rehearsed(others, controllers)
 
 
 def _begun(settings: Settings, now: float, evicted: tuple[PastEviction, ...]) -> "_Stage":
@@ -99,7 +142,8 @@ class _Stage:
     events: list[Event] = field(default_factory=list)  # that the scheduler has not observed yet
     decided: list[Decided] = field(default_factory=list)
     evicted: dict[Target, Pod] = field(default_factory=dict)
-    leaving: dict[Target, float] = field(default_factory=dict)  # when each victim is gone
+    leaving: dict[Target, float] = field(default_factory=dict)  # when each victim, or deleted pod, is gone
+    ready: dict[PodName, float] = field(default_factory=dict)  # since when the pods that were bound here
     until: float = -inf  # when all is decided that follows from a victim that is gone
     messages: dict[Target, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -118,25 +162,71 @@ class _Stage:
         self.pods.update({_name(one.object): one.object for one in things if isinstance(one.object, Pod)})
         self.events += [*(Seen(one.object, one.unserved) for one in things), *more]
 
-    def rehearsed(self, things: Sequence[Decoded[KubernetesObject]]) -> Rehearsed:
+    def rehearsed(
+        self, things: Sequence[Decoded[KubernetesObject]], controllers: Controllers | None = None
+    ) -> Rehearsed:
         """These, after all that was seen before, are the cluster."""
         self.see(things, Synced())
-        self.loop.settle(self.now)
+        self.settle(controllers)
         self.bound_at.clear()  # at once
-        while (moment := self.next_time()) is not None:
+        while (moment := self.next_time(controllers)) is not None:
             self.now = moment
-            self.events += self.gone()
-            self.loop.settle(self.now)
-        return Rehearsed(
-            tuple(self.decided), self.evicted, self.messages, tuple(self.failures), self.bound_at
-        )
+            for gone in [*self.gone()]:
+                self.events.append(gone)
+                if controllers is not None:
+                    name = gone.target.namespace, gone.target.name
+                    del self.pods[name]
+                    self.ready.pop(name, None)
+                    controllers.on_gone(gone.target)
+            self.settle(controllers)
+        standing = self.standing() if controllers is not None else {}
+        said = self.messages, tuple(self.failures), self.bound_at
+        return Rehearsed(tuple(self.decided), self.evicted, *said, standing, self.now)
 
-    def next_time(self) -> float | None:
-        """When the next victim is gone, or the scheduler wants to decide again because of one."""
+    def settle(self, controllers: Controllers | None) -> None:
+        """Whatever waits for room that has become free is decided before controllers have reacted to that."""
+        self.loop.settle(self.now)
+        while self._act(controllers):
+            self.loop.settle(self.now)
+
+    def _act(self, controllers: Controllers | None) -> bool:
+        steps = [*controllers.steps(self.standing(), self.now)] if controllers is not None else []
+        for step in steps:
+            match step:
+                case Decoded():
+                    self.see([step])
+                case name:
+                    self._delete(self.pods[name])
+        return bool(steps)
+
+    def _delete(self, pod: Pod) -> None:
+        """A pod that has not started is gone at once."""
+        started = self.ready.get(_name(pod), -inf) <= self.now and bool(pod.spec.node_name)
+        self.leaving[pod_target(pod)] = self.now + (max(1, grace_of(pod)) if started else 0.0)
+        self.events.append(Seen(self._changed(_terminating(pod, self.now))))
+
+    def standing(self) -> dict[PodName, StandingPod]:
+        victims = {(target.namespace, target.name) for target in self.evicted}
+        return {
+            name: StandingPod(
+                pod,
+                self.ready.get(name, _ready_since(pod)),
+                pod.metadata.deletion_timestamp is not None,
+                name in victims,
+            )
+            for name, pod in self.pods.items()
+            if runs(pod)
+        }
+
+    def next_time(self, controllers: Controllers | None) -> float | None:
+        """When the next victim is gone, the scheduler wants to decide again because of one, or a controller
+        acts again."""
         wanted = self.scheduler.next_time().on_one_clock
         moments = [*self.leaving.values()]
         if wanted is not None and self.now < wanted <= self.until:
             moments.append(wanted)
+        if controllers is not None and (at := controllers.next_time(self.standing(), self.now)) < inf:
+            moments.append(at)
         return min(moments, default=None)
 
     def gone(self) -> Iterator[Gone]:
@@ -175,7 +265,9 @@ class _Stage:
         match effect:
             case Bind(target, node):
                 self.bound_at[target] = self.now
-                yield Seen(self._changed(_bound(self._pod(target), node)))
+                pod = self._changed(_bound(self._pod(target), node))
+                self.ready[_name(pod)] = self.now + _READY_AFTER
+                yield Seen(pod)
             case Evict(target):
                 pod = self._pod(target)
                 self.evicted[target] = pod
@@ -196,6 +288,15 @@ class _Stage:
 
 def _name(pod: Pod) -> tuple[str, str]:
     return pod.metadata.namespace, pod.metadata.name
+
+
+def _ready_since(pod: Pod) -> float:
+    """Of a pod that ran before: one whose readiness nobody reported counts as ready."""
+    told = next((c for c in pod.status.conditions if c.type == "Ready"), None)
+    if not pod.spec.node_name or (told is not None and told.status != "True"):
+        return inf
+    since = told.last_transition_time if told is not None else None
+    return since.timestamp() if since is not None else 0.0
 
 
 def _bound(pod: Pod, node: str) -> Pod:

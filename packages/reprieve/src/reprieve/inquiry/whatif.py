@@ -16,7 +16,8 @@ from reprieve.cluster.api.codec import Decoded
 from reprieve.inquiry.asked_demands import AskedDemand, AskedDemands, WhatIfQuestion, is_running
 from reprieve.inquiry.decoded_cluster import DecodedCluster
 from reprieve.inquiry.manifests import admitted
-from reprieve.inquiry.rehearsal import Rehearsed, rehearse
+from reprieve.inquiry.rehearsal import Controllers, Rehearsed, rehearse
+from reprieve.inquiry.rollouts import RolloutFacts
 from reprieve.inquiry.seen_events import noted_evictions
 from reprieve.inquiry.world_changes import changed
 from reprieve.model.effects import Target
@@ -102,6 +103,9 @@ class WhatIfReport(DecisionPart, frozen=True):
     )
     starts_because: EvictionReason | None = None  # what ends by then
     resize: bool = False
+    rollout: RolloutFacts | None = (
+        None  # of an object that exists: what differs, and how its pods are replaced
+    )
 
     @property
     def room(self) -> Preemption:
@@ -130,7 +134,8 @@ class WhatIfAnswer:
 # --- the question --------------------------------------------------------------------------------
 
 Rehearse = Callable[
-    [Settings, Sequence[Decoded[KubernetesObject]], float, tuple[PastEviction, ...]], Rehearsed
+    [Settings, Sequence[Decoded[KubernetesObject]], float, tuple[PastEviction, ...], Controllers | None],
+    Rehearsed,
 ]
 
 
@@ -147,7 +152,8 @@ def whatif(question: WhatIfQuestion, now: float, rehearsed_by: Rehearse = rehear
     seen = [*asking.seen()]
     settings = _settings_for(question.settings, asking.scheduler_names(seen))
     evicted = noted_evictions(cluster) if settings.longest_eviction_window else ()
-    rehearsed = rehearsed_by(settings, seen, now, evicted)
+    rehearsed = rehearsed_by(settings, seen, now, evicted, created.rollouts)
+    asking.join_rollouts(rehearsed)
     failures = tuple(f"The scheduler failed on {failure}." for failure in rehearsed.failures)
     victims = victims_by_decision(rehearsed)
     reports = [report_of(demand, rehearsed, victims) for demand in asking.demands.values()]
@@ -207,7 +213,7 @@ def report_of(
         for victim in by_decision.get(decision.id, ())
     )
     report = WhatIfReport(
-        demand=_described(demand, decisions),
+        demand=_described(demand, decisions, len(places)),
         outcome=_outcome(demand, places, victims),
         decisions=decisions,
         placements=tuple(places.items()),
@@ -215,12 +221,17 @@ def report_of(
         preemption=_preemption(decisions, victims, set(places.values())),
         excluded=_excluded(decided, set(places.values())),
         resize=demand.resize,
+        rollout=demand.rolled,
     )
-    if late := [rehearsed.bound_at[pod] for pod in places if pod in rehearsed.bound_at]:
+    if not demand.rolled and (
+        late := [rehearsed.bound_at[pod] for pod in places if pod in rehearsed.bound_at]
+    ):
         grace = EvictionReason("GracePeriods", "the grace periods of the victims end")
         report = structs.replace(report, starts_at=max(late), starts_because=grace)
     if demand.devices and (waiting or victims):
         return _unknown(report, demand)
+    if demand.rolled is not None and not waiting and not demand.rolled.is_done:
+        return structs.replace(report, refusal=EvictionReason("RolloutStops", _why_it_stops(demand.rolled)))
     if not waiting and not demand.impossible:
         return report
     return _with_refusal(report, demand, rehearsed)
@@ -236,6 +247,13 @@ def _unknown(report: WhatIfReport, demand: AskedDemand) -> WhatIfReport:
         refusal=EvictionReason("DynamicResources", text),
         resize=report.resize,
     )
+
+
+def _why_it_stops(rolled: RolloutFacts) -> str:
+    if rolled.refused:
+        return rolled.refused
+    left = counted(rolled.left, "pod")
+    return f"its rollout stops: {left} of the earlier template would stay, as too few others are available"
 
 
 def _with_refusal(report: WhatIfReport, demand: AskedDemand, rehearsed: Rehearsed) -> WhatIfReport:
@@ -322,15 +340,18 @@ def _controller(pod: Pod) -> str:
 
 def _outcome(demand: AskedDemand, places: dict[Target, str], victims: Sequence[Victim]) -> WhatIfOutcome:
     needed = len(demand.pods) if demand.needed is None else min(demand.needed, max(1, len(demand.pods)))
-    if demand.impossible or len(places) < needed:
+    stops = demand.rolled is not None and not demand.rolled.is_done
+    if demand.impossible or len(places) < needed or stops:
         return WhatIfOutcome.UNSCHEDULABLE
     return WhatIfOutcome.PREEMPTS if victims else WhatIfOutcome.FITS
 
 
-def _described(demand: AskedDemand, decisions: Sequence[Decision]) -> DemandSummary:
+def _described(demand: AskedDemand, decisions: Sequence[Decision], placed: int) -> DemandSummary:
+    """Of a rollout that stops, the pods that it has not created yet count, too."""
     own = [pod.spec.priority or 0 for pod in demand.pods.values()]
     priority = decisions[0].priority if decisions else max(own, default=0)
-    return DemandSummary(demand.kind, demand.namespace, demand.name, priority, len(demand.pods))
+    pods = max(len(demand.pods), placed + demand.rolled.missing if demand.rolled is not None else 0)
+    return DemandSummary(demand.kind, demand.namespace, demand.name, priority, pods)
 
 
 # --- all that is evicted for it ------------------------------------------------------------------

@@ -7,6 +7,7 @@ must not know terminals.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from reprieve.inquiry.rollouts import RolloutFacts
 from reprieve.inquiry.whatif import ExcludedNode, WhatIfAnswer, WhatIfOutcome, WhatIfReport
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, clock_time, counted, lasted, listed
@@ -293,6 +294,8 @@ def _report_blocks(report: WhatIfReport, answer: WhatIfAnswer, alternatives: int
         case WhatIfOutcome.UNKNOWN:
             because = report.refusal.text if report.refusal is not None else ""
             yield Sentence(f"Whether {subject(report)} fits is unknown: {because}.", LineStyle.BAD)
+    if report.rollout is not None:
+        yield from _rollout_sentences(report, report.rollout)
     if report.victims:
         yield from _victim_blocks(report)
     yield from _not_chosen(report, alternatives)
@@ -313,9 +316,30 @@ def _fits(report: WhatIfReport, answer: WhatIfAnswer) -> Iterator[Block]:
     if answer.snapshot.is_partial:
         yield Sentence(f"{subject(report)} fits as far as could be seen: {where}{after}.", LineStyle.BAD)
     else:
-        text = f"{subject(report)} fits: {where}{after}. No running pod is disturbed."
+        replaced = report.rollout is not None and report.rollout.stopped
+        no_pod = "No pod of another workload" if replaced else "No running pod"
+        text = f"{subject(report)} fits: {where}{after}. {no_pod} is disturbed."
         yield Sentence(text, LineStyle.GOOD)
     yield from _placement_blocks(report)
+
+
+def _rollout_sentences(report: WhatIfReport, rollout: RolloutFacts) -> Iterator[Block]:
+    if rollout.changes:
+        yield Sentence(f"Compared with what runs, these differ: {listed(rollout.changes)}.")
+    else:
+        lacks = f", which lacks {counted(report.demand.pods, 'pod')}" if report.demand.pods else ""
+        yield Sentence(f"It does not differ from what runs{lacks}.")
+    stopped = counted(len(rollout.stopped), "pod")
+    if rollout.stopped or any("template" in change for change in rollout.changes):
+        yield Sentence(f"Its rollout: {rollout.how}. It stops {stopped} that {_verb(rollout.stopped)} now.")
+    if rollout.left:
+        yield Sentence(
+            f"It does not end: {counted(rollout.left, 'pod')} that should go would stay.", LineStyle.BAD
+        )
+
+
+def _verb(pods: Sequence[Target]) -> str:
+    return "runs" if len(pods) == 1 else "run"
 
 
 def _runs(report: WhatIfReport) -> str:

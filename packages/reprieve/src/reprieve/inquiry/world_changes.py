@@ -10,12 +10,13 @@ import msgspec
 
 from reprieve.cluster.api.codec import Decoded
 from reprieve.cluster.api.values import part, text_in
+from reprieve.inquiry.controller_objects import created_again
 from reprieve.inquiry.decoded_cluster import decoded_bodies
 from reprieve.inquiry.object_names import ObjectName, absent_text, similar_hint
 from reprieve.model.formatting import counted, listed
 from reprieve.model.groups import group_key, groups_table
 from reprieve.model.json import Json
-from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, PodStatus, runs
+from reprieve.model.objects import KubernetesObject, Node, Pod, PodGroup, runs
 
 MIRROR = "kubernetes.io/config.mirror"  # a pod that its kubelet runs from a file
 _HOSTNAME = "kubernetes.io/hostname"
@@ -99,7 +100,7 @@ def _drain(world: ChangedWorld, name: str) -> None:
         return
     here = [p for one in world.seen if isinstance(p := one.object, Pod) and p.spec.node_name == name]
     leaving = [pod for pod in here if not _is_left_alone(pod)]
-    again = tuple(_recreated(pod) for pod in leaving if _controller(pod))
+    again = tuple(created_again(pod, pod.metadata.name) for pod in leaving if _controller(pod))
     lost = [pod.metadata.name for pod in leaving if not _controller(pod)]
     _remove_pods(world, leaving)
     world.seen = [*world.seen, *(Decoded(object=pod) for pod in again)]
@@ -117,14 +118,6 @@ def _is_left_alone(pod: Pod) -> bool:
 
 def _controller(pod: Pod) -> str:
     return next((ref.kind for ref in pod.metadata.owner_references if ref.controller), "")
-
-
-def _recreated(pod: Pod) -> Pod:
-    """The pod that its controller creates in its place, under the same name for readers to recognise."""
-    uid = f"{pod.metadata.uid}/again"
-    meta = msgspec.structs.replace(pod.metadata, uid=uid, resource_version="", deletion_timestamp=None)
-    spec = msgspec.structs.replace(pod.spec, node_name="")
-    return msgspec.structs.replace(pod, metadata=meta, spec=spec, status=PodStatus(phase="Pending"))
 
 
 def _remove_pods(world: ChangedWorld, pods: Sequence[Pod]) -> None:

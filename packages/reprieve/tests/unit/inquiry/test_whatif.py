@@ -280,7 +280,7 @@ def test_only_new_replicas_of_a_deployment_are_asked_about(tmp_path: Path) -> No
     replicas = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": {}}
     running = [pod(f"web-1-{i}", on="n1", owner="web-1") for i in range(2)]
     result = ask(tmp_path, [*NODES, {**web}, replicas, *running], [web])
-    assert "Deployment default/web exists and has 2 pods: 1 more pod would be created." in result.output
+    assert "It does not differ from what runs, which lacks 1 pod." in result.output
     assert result.exit_code == 0
 
 

@@ -225,6 +225,14 @@ def charged(quota: Json, change: UsageChange) -> Json | str:
     return {**before, **{k: quota_text(k, amount) for k, amount in used.items()}}
 
 
+def refunded(quota: Json, resource: str, body: Json) -> Json:
+    """What ``status.used`` of the quota will be without the object."""
+    before = part(quota, "status", "used")
+    back = {name: amount for name, amount in usage_of(resource, body).items() if name in before}
+    less = {k: max(0, amount_of(before[k], otherwise=0) - amount) for k, amount in back.items()}
+    return {**before, **{k: quota_text(k, amount) for k, amount in less.items()}}
+
+
 def _increase(quota: Json, change: UsageChange) -> Amounts:
     used = usage_of(change.resource, change.body)
     if not change.old or not applies(quota, change.resource, change.old):
