@@ -23,6 +23,7 @@ class Result:
     per_second: float
     rss_mb: float
     cpu_ms: float
+    asking: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ def result(case: Case, runs: Sequence[Run]) -> Result:
         per_second=median(run.per_second for run in runs),
         rss_mb=median(run.rss_mb for run in runs),
         cpu_ms=median(time for run in runs for time in run.cpu_ms),
+        asking=fmean(run.asking for run in runs),
     )
 
 

@@ -65,7 +65,8 @@ def row(cases: Iterable[Case], found: Result | Comparison) -> str:
         case Result():
             times = "".join(f"{_duration(ms):>12}" for ms in (found.median_ms, found.p99_ms, found.cpu_ms))
             rest = f"{_short(found.per_second):>11}{found.rss_mb:7.0f} MB"
-            return f"{found.case:{_width(cases)}}{times}{rest}"
+            asking = f"  {found.asking:.0%} ask a solver" if found.asking else ""
+            return f"{found.case:{_width(cases)}}{times}{rest}{asking}"
         case Comparison(result, other=other):
             memory = f"memory {found.rss.estimate:.2f} ({_between(found.rss)})"
             return (

@@ -33,6 +33,7 @@ class Run:
     cpu_ms: Sequence[float]
     per_second: float
     rss_mb: float
+    asking: float = 0.0  # the part of the decisions that ask a solver for a better plan
 
 
 class Stopwatch:
@@ -70,14 +71,20 @@ def repeats() -> Iterator[int]:
         yield number
 
 
-def summed_up(spent: Sequence[Spent], rss_mb: float | None = None, per_second: float | None = None) -> Run:
-    """The memory is that of this process, and the rate follows from the times, unless given."""
+def summed_up(
+    spent: Sequence[Spent], rss_mb: float | None = None, per_second: float | None = None, asking: int = 0
+) -> Run:
+    """The memory is that of this process, and the rate follows from the times, unless given.
+
+    ``asking``: how many of the calls asked a solver.
+    """
     seconds, units = sum(one.wall for one in spent), sum(one.units for one in spent)
     return Run(
         wall_ms=[one.wall / one.units * 1e3 for one in spent],
         cpu_ms=[one.cpu / one.units * 1e3 for one in spent],
         per_second=units / seconds if per_second is None else per_second,
         rss_mb=memory_mb() if rss_mb is None else rss_mb,
+        asking=asking / len(spent),
     )
 
 

@@ -20,20 +20,22 @@ def decisions(played: Played, demands: Demands, expected: str) -> Run:
     """
     _decision(played, demands, 0, Stopwatch(), expected)  # fills the caches
     watch = Stopwatch()
-    spent = []
+    spent, asking = [], 0
     for number in repeats():
-        _decision(played, demands, number + 1, watch, expected)
+        asking += _decision(played, demands, number + 1, watch, expected)
         spent.append(watch.taken())
-    return summed_up(spent)
+    return summed_up(spent, asking=asking)
 
 
-def _decision(played: Played, demands: Demands, number: int, watch: Stopwatch, expected: str) -> None:
+def _decision(played: Played, demands: Demands, number: int, watch: Stopwatch, expected: str) -> bool:
+    """Whether it asks a solver for a better plan."""
     objects = list(demands(number))
     played.later()
     played.observe(played.seen(objects))
     with watch:
         effects = played.decide()
-    if not any(type(effect).__name__ in {expected, "ImprovePlan"} for effect in effects):
-        kinds = sorted({type(effect).__name__ for effect in effects})
-        raise SystemExit(f"the decision should {expected.lower()}, and its effects are {kinds}")
+    kinds = {type(effect).__name__ for effect in effects}
+    if kinds.isdisjoint({expected, "ImprovePlan"}):
+        raise SystemExit(f"the decision should {expected.lower()}, and its effects are {sorted(kinds)}")
     played.observe(played.gone(objects))
+    return "ImprovePlan" in kinds

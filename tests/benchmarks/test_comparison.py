@@ -11,7 +11,7 @@ from benchmarks.output import heading, json_line, listed, row
 from benchmarks.timing import Run, Spent, summed_up
 
 CASE = CASES["P500"]
-KEYS = ["case", "median_ms", "p99_ms", "per_second", "rss_mb", "cpu_ms"]
+KEYS = ["case", "median_ms", "p99_ms", "per_second", "rss_mb", "cpu_ms", "asking"]
 
 
 def a_run(ms: float, rss_mb: float = 50.0) -> Run:
