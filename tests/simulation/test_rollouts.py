@@ -15,7 +15,7 @@ SEEDS = range(20 if settings().derandomize else 300)  # five changes each
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_happens_to_pods_was_said(seed: int) -> None:
-    assert roll_out(seed)["the difference is named"] <= 1
+    assert roll_out(seed)["the difference is named"] <= 2
 
 
 def test_every_kind_of_change_is_tried() -> None:
