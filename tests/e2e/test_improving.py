@@ -48,7 +48,7 @@ def workers(running: Daemon) -> list[int]:
             command = (process / "cmdline").read_bytes()
         except OSError:
             continue  # it has just ended
-        if parent == running.process.pid and b"solver_worker" in command:
+        if parent == running.process.pid and b"solver_program" in command:
             found.append(int(process.name))
     return found
 

@@ -21,13 +21,13 @@ from reprieve.cluster.admission.features import Features
 from reprieve.model.json import Json
 from reprieve.model.resources import milli
 from reprieve.page.live import PictureFeed
-from reprieve.runtime.improver import WorkerProcess
 from reprieve.runtime.journal import Journal
 from reprieve.runtime.logs import DecisionLog
 from reprieve.runtime.loop import Loop, ignore
 from reprieve.runtime.metric_definitions import CONTENT_TYPE
 from reprieve.runtime.observers import SchedulerObserver
 from reprieve.runtime.recent_decisions import RecentDecisions
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.runtime.telemetry import Telemetry
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decision

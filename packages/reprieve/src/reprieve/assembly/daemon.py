@@ -38,11 +38,11 @@ from reprieve.cluster.kube.discovery import Discovery
 from reprieve.cluster.kube.kubeconfig import AccessError
 from reprieve.cluster.kube.requests import KubeRequest, KubeResponse, NoAnswerError, RefusedError
 from reprieve.cluster.kube.rest_mapping import CANDIDATES, RestMapping
-from reprieve.runtime.improver import WorkerProcess
 from reprieve.runtime.logs import DecisionLog
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine, SchedulerObserver
 from reprieve.runtime.readiness import Readiness
+from reprieve.runtime.solver_process import WorkerProcess
 from reprieve.scheduler.core import Scheduler
 from reprieve.supervision.supervisor import Supervisor
 

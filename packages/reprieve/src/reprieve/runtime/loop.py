@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from reprieve.cluster.port import ScheduledCluster
 from reprieve.model.events import Event, Synced
 from reprieve.model.moment import Moment
-from reprieve.runtime.improver import Improver, InProcess, Solver
 from reprieve.runtime.observers import Machine
 from reprieve.runtime.performer import DEFAULT_LIMITS, Performer, PerformerLimits
+from reprieve.runtime.solver_process import Improver, InProcess, Solver
 from reprieve.scheduler.reporting.decision import Decision
 from reprieve.supervision.supervisor import log_mishap
 

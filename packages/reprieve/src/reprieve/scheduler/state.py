@@ -18,9 +18,9 @@ from reprieve.scheduler.mirror.ledger_columns import LedgerColumns
 from reprieve.scheduler.mirror.tombstones import Tombstones
 from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.outbox import Outbox
-from reprieve.scheduler.plans.backoffs import PreemptionBackoff, ResendBackoff
 from reprieve.scheduler.plans.open_plans import Plans
 from reprieve.scheduler.plans.plan_log import PlanLog
+from reprieve.scheduler.plans.preemption_backoff import PreemptionBackoff, ResendBackoff
 from reprieve.scheduler.plans.recent_evictions import RecentEvictions
 from reprieve.scheduler.plans.whole_units import WholeUnits
 from reprieve.scheduler.queue.equivalence import Refusals, Stamp

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.runtime.fake_cluster import FakeCluster
-from tests.unit.runtime.test_improver import SlowSolver
+from tests.unit.runtime.test_solver_process import SlowSolver
 from tests.unit.scheduler.making import a_node, a_pod, target
 from tests.unit.scheduler.test_improving import PATIENCE, POLICY, gang, world
 
@@ -15,12 +15,12 @@ from reprieve.model.effects import Bind, SetCondition
 from reprieve.model.events import Gone, PlanImproved, Seen, Synced
 from reprieve.model.json import Json
 from reprieve.preemption.least_disturbance import solver_task
-from reprieve.runtime.improver import InProcess, Solver
 from reprieve.runtime.journal import Journal, Journaled, read_entries
 from reprieve.runtime.journal_lines import Observed
 from reprieve.runtime.journal_replay import Replayed, replay_runs
 from reprieve.runtime.loop import Loop
 from reprieve.runtime.observers import Machine
+from reprieve.runtime.solver_process import InProcess, Solver
 from reprieve.scheduler.core import Scheduler
 from reprieve.scheduler.reporting.decision import Decision, Outcome
 from reprieve.scheduler.settings import SCHEDULER_NAME, Settings

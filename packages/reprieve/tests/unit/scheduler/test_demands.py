@@ -18,7 +18,7 @@ from reprieve.scheduler.demands import (
     priority_of,
     requester_of,
 )
-from reprieve.scheduler.demands.group_members import has_started
+from reprieve.scheduler.demands.awaited_members import has_started
 from reprieve.scheduler.demands.group_rules import CONSISTENT, DEFAULT_RULES, GroupRules
 from reprieve.scheduler.demands.group_tree import GroupTree
 from reprieve.scheduler.ledger.assumed import Assumed, AssumedPods, Promise

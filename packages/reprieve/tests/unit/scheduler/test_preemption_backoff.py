@@ -7,8 +7,8 @@ from tests.unit.scheduler.stage import notes, remains
 
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SelectNode, SetCondition
 from reprieve.model.objects import Pod
-from reprieve.scheduler.plans.backoffs import PreemptionBackoff
 from reprieve.scheduler.plans.handover import Stage
+from reprieve.scheduler.plans.preemption_backoff import PreemptionBackoff
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
 STORED = a_pod("new", cpu="2", priority=9, claims=["data"])

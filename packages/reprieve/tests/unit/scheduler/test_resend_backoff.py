@@ -7,8 +7,8 @@ from tests.unit.scheduler.stage import remains
 
 from reprieve.model.effects import Effect, Evict, Nominate, SelectNode, SetCondition
 from reprieve.model.events import Unknown
-from reprieve.scheduler.plans.backoffs import ResendBackoff
 from reprieve.scheduler.plans.handover import Stage
+from reprieve.scheduler.plans.preemption_backoff import ResendBackoff
 
 NODE, OLD, NEW = a_node("n1"), a_pod("old", cpu="3", on="n1"), a_pod("new", cpu="2", priority=9)
 

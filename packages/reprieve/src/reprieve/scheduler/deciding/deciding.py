@@ -40,10 +40,10 @@ from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.making_room import Weighed, make_room
 from reprieve.scheduler.planning.plan_feasibility import placement_in_reserved_room, still_feasible
-from reprieve.scheduler.plans.backoffs import PreemptionBackoff
 from reprieve.scheduler.plans.handover import Handover
 from reprieve.scheduler.plans.open_plans import Plans
 from reprieve.scheduler.plans.plan_records import EndReason
+from reprieve.scheduler.plans.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue.equivalence import RememberedRefusal, equivalence_key_of
 from reprieve.scheduler.queue.improvements import Improvements, Improving
 from reprieve.scheduler.queue.queue import NO_CHANGES, Queue

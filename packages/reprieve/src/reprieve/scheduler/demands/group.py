@@ -1,6 +1,6 @@
 """A demand of the pods of a group or of a tree of groups: as many as it needs are placed together, or none.
 
-If it fits its pods are bound, and any node may help it. How it waits for its pods is in ``group_members``.
+If it fits its pods are bound, and any node may help it. How it waits for its pods is in ``awaited_members``.
 """
 
 from collections.abc import Collection, Container, Mapping, Sequence
@@ -21,7 +21,7 @@ from reprieve.placement.effort import Effort
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.scheduler.demand_key import DemandKey
-from reprieve.scheduler.demands.group_members import (
+from reprieve.scheduler.demands.awaited_members import (
     GroupMembers,
     gated_members,
     group_members,

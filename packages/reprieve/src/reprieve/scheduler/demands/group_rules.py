@@ -13,7 +13,7 @@ from reprieve.model.groups import Group
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.group_members import waiting_members
+from reprieve.scheduler.demands.awaited_members import waiting_members
 from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.mirror.world import World
 

@@ -17,7 +17,7 @@ from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
-from reprieve.scheduler.demands.group_members import has_started
+from reprieve.scheduler.demands.awaited_members import has_started
 from reprieve.scheduler.events import member_growth
 from reprieve.scheduler.execution import plan_driver, unit_driver
 from reprieve.scheduler.execution.nomination_withdrawal import move_nomination, unreserve

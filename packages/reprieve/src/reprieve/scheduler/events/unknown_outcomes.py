@@ -1,8 +1,8 @@
 """What happens when a call times out or its answer is lost, so that its outcome is unknown?
 
 The call may have worked: an eviction that timed out may have evicted. So nothing is taken back. A call that a
-plan or a promise still needs is sent again, ever more slowly (``plans.backoffs``); what became of any other
-is left to the cluster to show. The time limit of one attempt is the performer's.
+plan or a promise still needs is sent again, ever more slowly (``plans.preemption_backoff``); what became of
+any other is left to the cluster to show. The time limit of one attempt is the performer's.
 """
 
 from dataclasses import replace

@@ -26,7 +26,7 @@ from reprieve.preemption.least_disturbance.solver_task import (
     solved,
     spent_on,
 )
-from reprieve.runtime.solver_worker import ANSWER, REQUEST, time_to_search
+from reprieve.runtime.solver_program import ANSWER, REQUEST, time_to_search
 from reprieve.supervision.supervisor import log_mishap
 
 
@@ -109,7 +109,7 @@ class Improver:
 
 _log = logging.getLogger(__name__)
 
-_COMMAND = (sys.executable, "-P", "-m", "reprieve.runtime.solver_worker")
+_COMMAND = (sys.executable, "-P", "-m", "reprieve.runtime.solver_program")
 
 
 class WorkerProcess:
