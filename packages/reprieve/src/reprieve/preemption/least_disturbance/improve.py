@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from reprieve.placement.effort import Effort
 from reprieve.preemption.least_disturbance.model import Costs, Measure, RoomModel, Seats
 from reprieve.preemption.least_disturbance.program import Program, TooLargeError, program_of
@@ -144,21 +146,61 @@ class _Solver:
 
         if not self.program.uppers:  # nothing is left to be decided, and a solver makes nothing of that
             return _Stage(0, 0, ()) if self._holds(()) else _Stage(infeasible=True)
-        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        meter = _Meter(self.effort, 1 + sum(len(row.columns) for row in self.program.rows) // _ENTRIES)
+        if len(self.program.uppers) >= _LARGE:
+            start = self._rounded(highspy, objective, start, meter)
+        solver = self._loaded(highspy, objective)
+        if start is not None:
+            known = highspy.HighsSolution()
+            known.col_value = list(start)
+            solver.setSolution(known)
+        solver.setCallback(meter.step, None)
+        solver.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
+        solver.run()
+        return self._stage(highspy, solver, objective, start)
+
+    def _rounded(
+        self, highspy: Any, objective: dict[int, int], start: Sequence[float] | None, meter: "_Meter"
+    ) -> Sequence[float] | None:
+        """The start, or a better one.
+
+        The solver takes long to find its first solution of a large program, and may be stopped before. So the
+        program is solved in fractions, which is quick: again and again the largest fraction is rounded up, or
+        down if there is no solution then, and the others follow, until none is left.
+        """
+        solver, uppers = self._loaded(highspy, objective), self.program.uppers
+        columns, continuous = np.arange(len(uppers)), highspy.HighsVarType.kContinuous
+        solver.changeColsIntegrality(len(uppers), columns, np.full(len(uppers), continuous))
+        column, lower = -1, 0  # the last one that was rounded, and to what
+        while not self.effort.is_over and self.effort.spent < self.effort.units:
+            solver.run()
+            meter.pay(1 + meter.price * max(0, solver.getInfo().simplex_iteration_count) // _PIVOTS)
+            if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                if column < 0:
+                    break
+                solver.changeColBounds(column, lower - 1, lower - 1)
+                column = -1
+                continue
+            values = np.array(solver.getSolution().col_value)
+            fractions = values - np.floor(values + _NOTHING)
+            column = int(fractions.argmax())
+            if fractions[column] <= _NOTHING:
+                found: list[float] = np.round(values).tolist()
+                known = [one for one in (start, found) if one is not None and self._holds(one)]
+                return min(known, key=lambda one: self._value(objective, one), default=None)
+            lower = math.ceil(values[column])
+            solver.changeColBounds(column, lower, uppers[column])
+        return start
+
+    def _loaded(self, highspy: Any, objective: dict[int, int]) -> Any:
+        """A solver that has the program."""
+        solver: Any = highspy.Highs()
         for option, value in _OPTIONS.items():
             solver.setOptionValue(option, value)
         if math.isfinite(left := self.effort.seconds_left()):  # between two callbacks much time may pass
             solver.setOptionValue("time_limit", max(left, 0.0))
         solver.passModel(self._lp(highspy, objective))
-        if start is not None:
-            known = highspy.HighsSolution()
-            known.col_value = list(start)
-            solver.setSolution(known)
-        meter = _Meter(self.effort, 1 + sum(len(row.columns) for row in self.program.rows) // _ENTRIES)
-        solver.setCallback(meter.step, None)
-        solver.startCallback(highspy.cb.HighsCallbackType.kCallbackMipInterrupt)
-        solver.run()
-        return self._stage(highspy, solver, objective, start)
+        return solver
 
     def _stage(
         self, highspy: Any, solver: Any, objective: dict[int, int], start: Sequence[float] | None
@@ -232,12 +274,18 @@ class _Meter:
     price: int
 
     def step(self, _kind: Any, _message: str, _out: Any, into: Any, _data: Any) -> None:
-        self.effort.spent = min(self.effort.units, self.effort.spent + self.price)
+        self.pay(self.price)
         if self.effort.spent >= self.effort.units or self.effort.is_over:
             into.user_interrupt = True
 
+    def pay(self, units: int) -> None:
+        self.effort.spent = min(self.effort.units, self.effort.spent + units)
+
 
 _LARGEST = 10**6  # a price; sums of larger ones come too close to what the solver's numbers can tell apart
+_LARGE = 200  # columns; of fewer, the solver finds a good solution by itself
+_NOTHING = 1e-6  # of a column: a rounding error
+_PIVOTS = 500  # steps in fractions are about as much work as what the solver does between two calls
 _ENTRIES = 50  # of the matrix; a call for so many is about as much work as one placement of a pod
 
 
