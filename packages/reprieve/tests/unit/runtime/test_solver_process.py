@@ -252,6 +252,13 @@ def test_a_hard_room_is_answered_in_time_with_the_best_that_was_found() -> None:
         assert found.units and found.fell_short and not found.proved
 
 
+def test_a_search_with_little_effort_begins_with_fractions_that_are_rounded() -> None:
+    """Of a large program the solver by itself finds little at first: it would stop 43 groups."""
+    request = a_hard_request("d-1", effort=300)
+    (found,) = answer_of(request, solved(message_of(request), lambda: 60.0)).found
+    assert found.units and len(found.units) <= 36
+
+
 def test_a_search_ends_when_time_does() -> None:
     began = time.monotonic()
     message = message_of(a_hard_request("d-1"))
