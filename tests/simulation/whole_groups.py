@@ -35,13 +35,15 @@ class WholeGroups:
     def check_rest(self, refused: Collection[str]) -> None:
         """``refused``: the uids of pods whose deletion the API server refused for good.
 
-        Only those may be left, if the group names them in its condition and in an event.
+        Only those may be left, if the group names them in its condition and in an event. A group that lost no
+        pod is not left in part: all its evictions were refused, and it was released.
         """
         for (group, uid, decision), pods in self.begun.items():
             found = self.store.find(Key(GROUPS, *group))
             if found is None or found.uid != uid:
                 continue
-            left = {p.metadata.name for p in self._placed(group) if p.metadata.uid in pods and self._stays(p)}
+            staying = [p.metadata for p in self._placed(group) if p.metadata.uid in pods and self._stays(p)]
+            left = {pod.name for pod in staying} if len(staying) < len(pods) else set()
             names = {p.metadata.name for p in self._placed(group) if p.metadata.uid in refused}
             left -= names & _named(parsed(found)) & self._announced(found.uid)
             hold(not left, f"{group[1]} was evicted as a whole for {decision}, and {sorted(left)} run on")
