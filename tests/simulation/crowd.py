@@ -189,7 +189,7 @@ def _packed(scenario: Scenario) -> Scenario:
         return scenario
     nodes = Apply(tuple(node(f"m{i}", "z0", cpu=4) for i in range(4)))
     full = [thing for i in range(8) for thing in _whole_group(rng, f"low{i}")]
-    gangs = [_gang_of_nodes(rng, f"top{i}", priority) for i, priority in enumerate((10, 20))]
+    gangs = [_gang_of_nodes(rng, f"top{i}", priority) for i, priority in enumerate((5, 10, 10, 20, 20))]
     return replace(scenario, troubles=(*scenario.troubles, (0.0, nodes), (0.0, Apply(tuple(full))), *gangs))
 
 

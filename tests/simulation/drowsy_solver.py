@@ -16,7 +16,7 @@ from reprieve_minicluster.store import Key
 from tests.simulation.invariants import pods_in, waiting_in
 from tests.simulation.objects import pod, pod_spec
 
-_PAUSES = (0.0, 0.0, 0.2, 0.2, 1.0, 4.0, 60.0)  # seconds before something happens, and after
+_PAUSES = (0.0, 0.0, 0.0, 0.2, 0.2, 0.2, 1.0, 4.0, 60.0)  # seconds before something happens, and after
 
 
 class DrowsySolver:

@@ -160,7 +160,7 @@ def _gang(rng: Random, name: str) -> Iterator[Json]:
 
 _MAKERS: dict[Callable[[Random, str], Iterator[Json]], int] = {
     **{_bare: 5, _service: 2, _work: 2, _stateful: 2},
-    _gang: 2,
+    _gang: 4,
 }
 
 
