@@ -78,8 +78,8 @@ MUTATIONS = (
     Mutation(
         "a missing precondition: a namesake of the victim is evicted",
         "reprieve_minicluster/store/scheduler_calls.py",
-        "store.delete(key_of_target(pod), uid=pod.uid)",
-        "store.delete(key_of_target(pod))",
+        "store.delete(key_of_target(pod), uid=pod.uid, grace=grace)",
+        "store.delete(key_of_target(pod), grace=grace)",
         seeds(14, 54, 99, 142),
     ),
     Mutation(

@@ -58,7 +58,9 @@ def test_a_file_that_is_asked_with_has_its_warnings_as_notes() -> None:
     cluster = stored_snapshot()
     chosen = inquiry_settings(PolicyChoice("old.yaml", cluster.source.configuration), cluster)
     path = "old.yaml: profiles[0].pluginConfig[0].args"
-    assert [note.partition(": ignored: ")[0] for note in chosen.notes] == [
+    *ignored, kept = chosen.notes
+    assert kept.startswith(f"{path}.search: PriorityCeiling was the default and is kept; ")
+    assert [note.partition(": ignored: ")[0] for note in ignored] == [
         f"{path}.disturbance",
         f"{path}.leastDisturbanceFor",
         f"{path}.placementsTried",
