@@ -611,6 +611,20 @@ MUTATIONS = (
         unit("test_planning.py"),
     ),
     Mutation(
+        "a plan that holds although its node is gone, or a pod of it waits no more",
+        "reprieve/scheduler/planning/plan_feasibility.py",
+        "return False  # it was made for a pod that does not wait any more, or for a node that is gone",
+        "return True",
+        unit("test_planning.py"),
+    ),
+    Mutation(
+        "a plan that holds although there is no room where it puts its pods",
+        "reprieve/scheduler/planning/plan_feasibility.py",
+        "    return holds(context.demand, placement, view, context.profile)\n",
+        "    return True\n",
+        unit("test_planning.py"),
+    ),
+    Mutation(
         "an eviction limit whose end wakes no demand",
         "reprieve/preemption/eligibility.py",
         "    return Verdict(until <= now, until, (pods,), advise)\n",
