@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument(
-        "--calm", dest="kind", action="store_const", const="calm", help="a cluster without preemption"
+        "--calm", dest="kind", action="store_const", const="calm", help="a cluster that is not crowded"
     )
     kinds.add_argument(
         "--jumps",
