@@ -159,7 +159,7 @@ def _admitted(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Js
     if kind.custom is None:
         answer = admit(replace(request, rules=kind.rules), lookup)
     else:
-        answer = admit_custom(request, kind, kind.custom.schemas[request.version], lookup)
+        answer = admit_custom(request, kind, kind.custom.schema(request.version), lookup)
     match answer:
         case dict():
             return answer

@@ -12,8 +12,8 @@ from reprieve.model.json import Json
 from reprieve_minicluster.control.control_loop import GuardedLoop
 from reprieve_minicluster.control.object_guard import ObjectWork
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.kinds import CLEANUP_FINALIZER, NAMESPACE_FINALIZER, section
-from reprieve_minicluster.kinds.custom import DEFINITIONS, kind_of
+from reprieve_minicluster.kinds import CLEANUP_FINALIZER, NAMESPACE_FINALIZER, CustomKind, section
+from reprieve_minicluster.kinds.custom import DEFINITIONS
 from reprieve_minicluster.store import EventType, Key, Part, Store, Stored, WatchEvent, parsed
 from reprieve_minicluster.store.conditions import StatusCondition, set_condition
 from reprieve_minicluster.store.metadata import without_finalizer
@@ -92,61 +92,72 @@ def released(body: Json) -> Json:
 
 
 class CrdController(ContentDeletion):
+    """``_due``: definitions that changed, or whose objects still exist. ``_refused``: those whose names
+    another one has."""
+
     def __init__(self, store: Store) -> None:
         super().__init__(store, "CRD controller", DEFINITIONS)
-        self._known: dict[Key, str] = {}
-        self._waiting: set[Key] = set()  # definitions whose objects still exist
+        self._due: dict[Key, None] = {}
+        self._refused: dict[Key, None] = {}
 
     def _on_change(self, change: WatchEvent) -> None:
+        key = change.object.key
         if change.type is EventType.DELETED:
-            self._known.pop(change.object.key, None)
+            self._due.pop(key, None)
+            self._refused.pop(key, None)
         else:
-            self._known[change.object.key] = change.object.uid
+            self._due[key] = None
+        self._due.update(self._refused)
 
     def _work(self) -> None:
-        self._waiting.clear()
-        for key in list(self._known):
+        due, self._due = self._due, {}
+        for key in due:
             self._guard.run(ObjectWork("reconcile", key), partial(self._reconcile, key))
 
     def _next_at(self) -> float | None:
-        return self._clock() + _RETRY_SECONDS if self._waiting else None
+        return self._clock() + _RETRY_SECONDS if self._due else None
 
     def _reconcile(self, key: Key) -> None:
-        uid = self._known.get(key, "")
         with suppress(ApiError):  # the definition is gone already
-            if uid and self._must_wait(key, uid):
-                self._waiting.add(key)
+            if self._must_wait(key):
+                self._due[key] = None
 
-    def _must_wait(self, key: Key, uid: str) -> bool:
+    def _must_wait(self, key: Key) -> bool:
         """Whether it waits for objects that still exist."""
-        body = parsed(self._store.get(key))
+        stored = self._store.get(key)
+        body = parsed(stored)
         if "deletionTimestamp" not in body["metadata"]:
-            self._store.patch(key, self._accepted, Part.STATUS, uid)
+            self._store.patch(key, partial(self._accepted, key), Part.STATUS, stored.uid)
             return False
         if CLEANUP_FINALIZER not in (body["metadata"].get("finalizers") or ()):
             return False
-        kind = self._store.kinds.get(kind_of(body).resource)
-        if kind is not None and kind.custom is not None and not self._is_emptied((kind.resource,)):
+        if self._served(key) is not None and not self._is_emptied((key.name,)):
             return True
-        self._store.patch(key, lambda now: without_finalizer(now, CLEANUP_FINALIZER), Part.MAIN, uid)
+        self._store.patch(key, lambda now: without_finalizer(now, CLEANUP_FINALIZER), Part.MAIN, stored.uid)
         return False
 
-    def _accepted(self, body: Json) -> Json:
+    def _served(self, key: Key) -> CustomKind | None:
+        """The kind that it defines, named as it is; None if another one has the names."""
+        served = self._store.kinds.get(key.name)
+        return served.custom if served is not None else None
+
+    def _accepted(self, key: Key, body: Json) -> Json:
         """Set the conditions NamesAccepted and Established."""
         spec, status, now = part(body, "spec"), section(body, "status"), self._clock()
-        kind = kind_of(body)
-        served = self._store.kinds.get(kind.resource)
-        if served is not None and served.custom is not None:
+        served = self._served(key)
+        if served is not None:
+            self._refused.pop(key, None)
             names = StatusCondition("NamesAccepted", "True", "NoConflicts", "no conflicts found")
             there = StatusCondition(
                 "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"
             )
             status["acceptedNames"] = {
-                "singular": served.custom.singular,
-                "listKind": served.custom.list_kind,
+                "singular": served.singular,
+                "listKind": served.list_kind,
                 **part(spec, "names"),
             }
         else:
+            self._refused[key] = None
             names = StatusCondition("NamesAccepted", "False", "KindConflict", "another kind uses these names")
             there = StatusCondition("Established", "False", "NotAccepted", "not all names are accepted")
         set_condition(status, names, now)

@@ -21,7 +21,7 @@ from reprieve_minicluster.control.object_guard import ObjectWork
 from reprieve_minicluster.controllers.job import TRACKED
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import ResourceKind
-from reprieve_minicluster.store import EventType, Informer, Key, Part, Store, WatchEvent
+from reprieve_minicluster.store import EVERYTHING, EventType, Key, Part, Store, WatchEvent
 from reprieve_minicluster.store.metadata import without_finalizer
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -78,21 +78,23 @@ def _by_name(kinds: Mapping[str, ResourceKind]) -> Kinds:
 
 class GarbageCollector(GuardedLoop):
     """``_owned``: dependents by the UID of an owner. ``_doubtful``: dependents that may have lost an
-    owner. ``_left``: the writes that are left for this step."""
+    owner. ``_unserved``: dependents by the kind of an owner that is not served. ``_left``: the writes that
+    are left for this step."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, "garbage collector", tuple(store.kinds))
+        super().__init__(store, "garbage collector", EVERYTHING)
         self._facts: dict[Key, _Facts] = {}
         self._owned: dict[str, dict[Key, None]] = {}
         self._waiting: dict[Key, str] = {}
         self._doubtful: dict[Key, None] = {}
+        self._unserved: dict[tuple[str, str], dict[Key, None]] = {}
         self._left = 0
         self._served = store.kinds
         self._kinds = _by_name(store.kinds)
 
     def step(self) -> float | None:
         if self._store.kinds is not self._served:
-            self._restart()
+            self._learn_kinds()
         return super().step()
 
     def _work(self) -> None:
@@ -108,12 +110,12 @@ class GarbageCollector(GuardedLoop):
         """At once after a step that has not made all of its writes; else changes and retries give work."""
         return _AT_ONCE if self._left <= 0 or self._doubtful else None
 
-    def _restart(self) -> None:
-        """Relist when the set of served kinds has changed."""
-        self.informer.close()
+    def _learn_kinds(self) -> None:
+        """An owner of a kind that is served from now on may not exist."""
         self._served = self._store.kinds
         self._kinds = _by_name(self._served)
-        self.informer = Informer(self._store, tuple(self._served))
+        for name in self._unserved.keys() & self._kinds.keys():
+            self._doubtful.update(self._unserved.pop(name))
 
     def _on_change(self, change: WatchEvent) -> None:
         key = change.object.key
@@ -214,6 +216,7 @@ class GarbageCollector(GuardedLoop):
     def _exists(self, owner: _Owner, owned: Key) -> bool:
         key = owner.key(self._kinds, owned.namespace)
         if key is None:
+            self._unserved.setdefault((owner.api_version, owner.kind), {})[owned] = None
             return True
         found = self._store.find(key)
         return found is not None and found.uid == owner.uid

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from reprieve.cluster.api.values import items, part, text_in, texts
 from reprieve.model.json import Json
+from reprieve.model.objects import Record
 from reprieve.model.sized_cache import cached_by_text
 from reprieve.supervision.supervisor import log_mishap
 from reprieve_minicluster.kinds import (
@@ -21,35 +24,73 @@ from reprieve_minicluster.kinds import (
 from reprieve_minicluster.kinds.cells import AGE, NAME, Cell, TableColumn, age
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+class _Metadata(Record, frozen=True):
+    creation_timestamp: Any = None
+
+
+class _Head(Record, frozen=True):
+    metadata: _Metadata
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
-def defined_kinds(definitions: Iterable[Json]) -> dict[str, ResourceKind]:
-    """Custom kinds by resource type. If two definitions claim one name, the older is served; built-in
-    kinds win over both."""
-    found: dict[str, ResourceKind] = {}
-    taken: set[tuple[str, str]] = set()
-    for body in sorted(definitions, key=_age):
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """``age``: of two definitions that claim one name, the smaller one is served."""
+
+    spec: bytes
+    age: tuple[str, str]
+    kind: ResourceKind | None
+
+
+class DefinedKinds:
+    """The kinds of all stored definitions. A definition is read when its spec changes, and only then."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Definition] = {}
+
+    def put(self, name: str, definition: bytes) -> bool:
+        """Whether anything changes in the kinds."""
+        head = _decode_head(definition)
+        spec = bytes(head.spec)
+        known = self._known.get(name)
+        if known is not None and known.spec == spec:
+            return False
         try:
-            kind = kind_of(body)
+            kind = kind_of(spec)
         except Exception as error:  # one definition must not keep the others from being served
-            log_mishap(f"serving the kind of CustomResourceDefinition {_age(body)[1]}", error)
-            continue
-        name = (kind.group, kind.kind)
-        if kind.versions and name not in taken and kind.resource not in BY_RESOURCE:
-            taken.add(name)
-            found[kind.resource] = kind
-    return found
+            log_mishap(f"serving the kind of CustomResourceDefinition {name}", error)
+            kind = None
+        self._known[name] = _Definition(spec, (str(head.metadata.creation_timestamp), name), kind)
+        return True
+
+    def remove(self, name: str) -> None:
+        self._known.pop(name, None)
+
+    def served(self) -> dict[str, ResourceKind]:
+        """By resource type. If two definitions claim one name, the older is served; built-in kinds win over
+        both."""
+        found: dict[str, ResourceKind] = {}
+        taken: set[tuple[str, str]] = set()
+        for definition in sorted(self._known.values(), key=attrgetter("age")):
+            kind = definition.kind
+            if kind is None or not kind.versions or kind.resource in BY_RESOURCE:
+                continue
+            if (kind.group, kind.kind) not in taken:
+                taken.add((kind.group, kind.kind))
+                found[kind.resource] = kind
+        return found
 
 
-def _age(body: Json) -> tuple[str, str]:
-    meta = part(body, "metadata")
-    return text_in(meta, "creationTimestamp"), text_in(meta, "name")
-
-
-def kind_of(body: Json) -> ResourceKind:
-    """Admission has validated the definition."""
-    spec, names = part(body, "spec"), part(body, "spec", "names")
+def kind_of(encoded: bytes) -> ResourceKind:
+    """``encoded``: the spec of a definition, which admission has validated."""
+    spec: Json = msgspec.json.decode(encoded)
+    names = part(spec, "names")
     versions = {text_in(v, "name"): v for v in items(spec, "versions") if v.get("served") is True}
     ordered = sorted(versions, key=lambda name: (versions[name].get("storage") is not True, _priority(name)))
     has_status = any("status" in part(v, "subresources") for v in versions.values())
@@ -70,7 +111,7 @@ def kind_of(body: Json) -> ResourceKind:
             singular=text_in(names, "singular") or text_in(names, "kind").lower(),
             list_kind=text_in(names, "listKind") or f"{text_in(names, 'kind')}List",
             categories=tuple(texts(names, "categories")),
-            schemas={name: part(v, "schema", "openAPIV3Schema") for name, v in versions.items()},
+            spec=encoded,
             columns={
                 name: printed_columns(items(v, "additionalPrinterColumns")) for name, v in versions.items()
             },

@@ -4,8 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+import msgspec
+
 from reprieve.cluster.admission.validation import Rules
+from reprieve.cluster.api.values import items, part, text_in
 from reprieve.model.json import Json
+from reprieve.model.sized_cache import cached_by_text
 from reprieve_minicluster.kinds.cells import AGE, NAME, TableColumn
 
 NAMESPACE_FINALIZER = "kubernetes"
@@ -73,14 +77,28 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CustomKind:
-    """What a CustomResourceDefinition adds. Schemas, printer columns and scale paths are by version."""
+    """What a CustomResourceDefinition adds. Printer columns and scale paths are by version.
+
+    ``spec``: of the definition, as JSON. Schemas take many times as much memory when they are decoded, so
+    only those in use are.
+    """
 
     singular: str
     list_kind: str
     categories: tuple[str, ...]
-    schemas: Mapping[str, Json]
+    spec: bytes
     columns: Mapping[str, tuple[TableColumn, ...]]
     scales: Mapping[str, Json]
+
+    def schema(self, version: str) -> Json:
+        return _schemas_in(self.spec)[version]
+
+
+@cached_by_text(entries=64, size=4 << 20)
+def _schemas_in(spec: bytes) -> Mapping[str, Json]:
+    """The schemas of a definition by version."""
+    versions = items(msgspec.json.decode(spec), "versions")
+    return {text_in(version, "name"): part(version, "schema", "openAPIV3Schema") for version in versions}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -99,7 +99,7 @@ def _pruned(place: ResourcePath, body: Json) -> Json:
 def _findings(place: ResourcePath, body: Json) -> list[SchemaFinding]:
     if place.kind.custom is None:
         return findings(place.api_version, place.kind.kind, body)
-    _, unknown = structural_schemas.without_unknown_fields(body, place.kind.custom.schemas[place.version])
+    _, unknown = structural_schemas.without_unknown_fields(body, place.kind.custom.schema(place.version))
     return [SchemaFinding(path) for path in unknown]
 
 

@@ -70,10 +70,13 @@ def paths(catalogue: Catalogue) -> Json:
     return {"paths": {prefix[1:]: {"serverRelativeURL": f"/openapi/v3{prefix}"} for prefix in prefixes}}
 
 
-@lru_cache(maxsize=64)
 def document(catalogue: Catalogue, api_version: str) -> bytes:
+    return _document(api_version, tuple(catalogue.kinds[api_version].values()))
+
+
+@lru_cache(maxsize=16)
+def _document(api_version: str, served: tuple[ResourceKind, ...]) -> bytes:
     schemas: dict[str, Json] = {}
-    served = catalogue.kinds[api_version].values()
     for kind in served:
         schemas[_name(api_version, kind)] = _of_kind(api_version, kind, schemas)
     return msgspec.json.encode(
@@ -158,7 +161,7 @@ def _of_custom_kind(
     api_version: str, kind: ResourceKind, custom: CustomKind, schemas: dict[str, Json]
 ) -> Json:
     """The schema of the definition, with apiVersion, kind and metadata."""
-    schema = custom.schemas[api_version.rpartition("/")[2]]
+    schema = custom.schema(api_version.rpartition("/")[2])
     own = schema.get("properties") or {}
     head = {
         "apiVersion": {"type": "string"},

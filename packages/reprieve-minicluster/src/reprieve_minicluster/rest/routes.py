@@ -58,14 +58,14 @@ def catalogue_of(features: Features, kinds: Iterable[ResourceKind]) -> Catalogue
         (kind for kind in kinds if kind.custom is not None or serves(features, kind.kind)),
         key=lambda kind: kind.custom is not None,
     )
-    versions = dict.fromkeys(version for kind in served for version in kind.served)
-    return Catalogue(
-        kinds={v: {kind.plural: kind for kind in served if v in kind.served} for v in versions},
-        groups={
-            group: tuple(v for v in versions if v.rpartition("/")[0] == group)
-            for group in dict.fromkeys(version.rpartition("/")[0] for version in versions)
-        },
-    )
+    found: dict[str, dict[str, ResourceKind]] = {}
+    groups: dict[str, list[str]] = {}
+    for kind in served:
+        for version in kind.served:
+            if version not in found:
+                groups.setdefault(version.rpartition("/")[0], []).append(version)
+            found.setdefault(version, {})[kind.plural] = kind
+    return Catalogue(found, {group: tuple(versions) for group, versions in groups.items()})
 
 
 def route(path: str, catalogue: Catalogue) -> ResourcePath | NonResourcePath:

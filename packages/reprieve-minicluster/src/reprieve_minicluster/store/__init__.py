@@ -17,6 +17,7 @@ from reprieve_minicluster.store.store import (
     without_status,
 )
 from reprieve_minicluster.store.watch_cache import (
+    EVERYTHING,
     CacheWatcher,
     EventType,
     Key,
@@ -27,6 +28,7 @@ from reprieve_minicluster.store.watch_cache import (
 
 __all__ = [
     "DEFAULT_GRACE_SECONDS",
+    "EVERYTHING",
     "CacheWatcher",
     "EventType",
     "Informer",

@@ -16,7 +16,7 @@ from reprieve.cluster.api.timestamps import Clock, moment, stamp
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import already_exists, conflict, not_found, too_large
 from reprieve_minicluster.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
-from reprieve_minicluster.kinds.custom import DEFINITIONS, defined_kinds
+from reprieve_minicluster.kinds.custom import DEFINITIONS, DefinedKinds
 from reprieve_minicluster.store.metadata import (
     adopted,
     born,
@@ -28,6 +28,7 @@ from reprieve_minicluster.store.metadata import (
 )
 from reprieve_minicluster.store.sqlite_backend import PersistedState, SqliteBackend
 from reprieve_minicluster.store.watch_cache import (
+    EVERYTHING,
     CacheWatcher,
     EventType,
     Key,
@@ -82,7 +83,10 @@ class Store:
         self._load(kept.objects)
         changes = map(self._readable, kept.changes) if self.unreadable else kept.changes
         self._history = WatchCache(kept_changes, list(changes))
-        self.kinds = self._all_kinds()
+        self._defined = DefinedKinds()
+        for stored in self._objects.get(DEFINITIONS, {}).values():
+            self._defined.put(stored.key.name, stored.raw)
+        self.kinds = self._serve()
 
     def _load(self, objects: Iterable[Stored]) -> None:
         """One unreadable object must not keep the others from being loaded."""
@@ -103,10 +107,9 @@ class Store:
         before = None if change.before is None else _stub(change.before)
         return WatchEvent(change.version, change.type, _stub(change.object), before)
 
-    def _all_kinds(self) -> Mapping[str, ResourceKind]:
+    def _serve(self) -> Mapping[str, ResourceKind]:
         """All kinds by resource: built-in ones, and those of stored CustomResourceDefinitions."""
-        definitions = self._objects.get(DEFINITIONS, {}).values()
-        kinds = {**defined_kinds(map(parsed, definitions)), **self._built_in}
+        kinds = {**self._defined.served(), **self._built_in}
         for resource in kinds:
             self._objects.setdefault(resource, {})
         return kinds
@@ -138,7 +141,7 @@ class Store:
     def list(self, resources: Sequence[str], namespace: str = "", at: int | None = None) -> ObjectList:
         """The objects now, or at an earlier version that the watch cache still has."""
         items: list[Stored] = []
-        for resource in resources:
+        for resource in self.kinds if resources is EVERYTHING else resources:
             there = self._table(resource) if at is None else self._rewound(resource, at)
             items += sorted(
                 (item for item in there.values() if not namespace or item.key.namespace == namespace),
@@ -159,8 +162,11 @@ class Store:
         return items
 
     def watch(self, resources: Collection[str], since: int) -> CacheWatcher:
-        """Every change after a version; an ApiError 410 when the watch cache no longer has them all."""
-        for resource in resources:
+        """Every change after a version; an ApiError 410 when the watch cache no longer has them all.
+
+        ``EVERYTHING``: also resource types that are not served yet.
+        """
+        for resource in resources if resources is not EVERYTHING else ():
             self._table(resource)
         return self._history.watch(resources, since)
 
@@ -274,8 +280,8 @@ class Store:
         verb = EventType.ADDED if old is None else EventType.MODIFIED
         change = self._kept(WatchEvent(stored.version, verb, stored, old))
         self._objects[key.resource][key] = stored
-        if key.resource == DEFINITIONS:
-            self.kinds = self._all_kinds()
+        if key.resource == DEFINITIONS and self._defined.put(key.name, stored.raw):
+            self.kinds = self._serve()
         self._history.append(change)
         return stored
 
@@ -284,7 +290,8 @@ class Store:
         change = self._kept(WatchEvent(last.version, EventType.DELETED, last, old))
         del self._objects[old.key.resource][old.key]
         if old.key.resource == DEFINITIONS:
-            self.kinds = self._all_kinds()
+            self._defined.remove(old.key.name)
+            self.kinds = self._serve()
         self._history.append(change)
         return last
 

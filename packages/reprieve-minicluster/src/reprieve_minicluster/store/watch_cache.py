@@ -51,6 +51,8 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     before: Stored | None
 
 
+# In place of resource types: also those that are not served yet.
+EVERYTHING = ("*",)
 _MOST_BYTES = 256 * 1024 * 1024  # of objects in the log: a few thousand changes of the largest ones fill it
 
 
@@ -82,8 +84,9 @@ class WatchCache:
             self._drop(self._kept)
         elif self._bytes > self._most_bytes:
             self._drop(self._older_half())
-        for watch in self._watches.get(change.object.key.resource, ()):
-            watch.wake(change.version)
+        for resource in (change.object.key.resource, *EVERYTHING):
+            for watch in self._watches.get(resource, ()):
+                watch.wake(change.version)
 
     def _drop(self, count: int) -> None:
         self._bytes -= _bytes_of(self._changes[:count])
@@ -132,6 +135,8 @@ class CacheWatcher:
         """
         fresh = self._history.after(self.position, most)
         self.position += len(fresh)
+        if self._resources.issuperset(EVERYTHING):
+            return fresh
         return [change for change in fresh if change.object.key.resource in self._resources]
 
     async def wait(self, seconds: float | None = None) -> None:

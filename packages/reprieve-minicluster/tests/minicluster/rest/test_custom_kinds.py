@@ -1,7 +1,9 @@
 """Custom kinds: served as soon as they are defined, and validated by their schema."""
 
 import json
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -292,6 +294,43 @@ def test_a_kind_has_one_definition(defined: ApiClient) -> None:
     status = defined.get(f"{DEFINITIONS}/lines.batch.example.com")["status"]
     assert {c["type"]: c["status"] for c in status["conditions"]}["Established"] == "False"
     assert defined.ask("GET", QUEUES.replace("queues", "lines")).status == 404
+
+
+def steps_of_one_more(stored: int) -> int:
+    """Calls of functions until a definition is served, beside so many others."""
+    client = ApiClient()
+    loops = CrdController(client.store), GarbageCollector(client.store)
+
+    def define(number: int) -> None:
+        body, group = definition(), f"batch{number}.example.com"
+        body["metadata"]["name"] = f"queues.{group}"
+        body["spec"]["group"] = group
+        client.post(DEFINITIONS, body)
+        for loop in (*loops, *loops):
+            loop.step()
+        assert client.names(QUEUES.replace("batch.example.com", group)) == []
+        client.get(f"/openapi/v3/apis/{group}/v1")
+
+    for number in range(stored):
+        define(number)
+    count = 0
+
+    def called(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        define(stored)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_definition_costs_the_same_whatever_is_stored() -> None:
+    steps_of_one_more(1)  # what modules build on first use is not counted
+    assert steps_of_one_more(42) - steps_of_one_more(2) <= 40 * 20  # to look one up costs about 1,300
 
 
 def test_with_a_definition_go_its_objects(defined: ApiClient) -> None:

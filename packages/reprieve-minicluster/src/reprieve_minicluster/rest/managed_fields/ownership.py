@@ -338,7 +338,7 @@ class FieldManager:
     def _shape(self) -> MergeShape:
         custom = self.place.kind.custom
         if custom is not None:
-            return shape_in(custom.schemas[self.place.version], is_root=True)
+            return shape_in(custom.schema(self.place.version), is_root=True)
         return shape_of(self.place.api_version, self.place.kind.kind)
 
     def _updater(self, managed: ManagedFields) -> FieldUpdater:
