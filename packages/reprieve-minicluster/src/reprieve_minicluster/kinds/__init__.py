@@ -6,6 +6,7 @@ from reprieve_minicluster.kinds import (
     access,
     core,
     devices,
+    extensions,
     networking,
     pods,
     scheduling,
@@ -50,6 +51,7 @@ KINDS: tuple[ResourceKind, ...] = (
     *pods.KINDS,
     *devices.KINDS,
     *access.KINDS,
+    *extensions.KINDS,
 )
 BY_RESOURCE: Mapping[str, ResourceKind] = {kind.resource: kind for kind in KINDS}
 BY_NAME: Mapping[str, ResourceKind] = {kind.kind: kind for kind in KINDS}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from reprieve.model.json import Json
+from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds.kind import Conversion, ResourceKind, peek
 
 # Core events: the name in events.k8s.io.
@@ -29,12 +30,23 @@ def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
     """A stored object in an API version."""
     if api_version == body.get("apiVersion"):
         return body
+    _check_convertible(kind, body)
     return _conversion(kind, api_version).shown({**body, "apiVersion": api_version})
 
 
 def to_storage_version(kind: ResourceKind, api_version: str, body: Json, before: Json | None = None) -> Json:
     """An object of an API version in the storage version; ``before`` is the object that it replaces."""
+    if api_version != kind.api_version:
+        _check_convertible(kind, body)
     return _conversion(kind, api_version).stored({**body, "apiVersion": kind.api_version}, before)
+
+
+def _check_convertible(kind: ResourceKind, body: Json) -> None:
+    if kind.custom is not None and kind.custom.webhook:
+        url, service = kind.custom.webhook.get("url"), peek(kind.custom.webhook, "service")
+        named = url or f"service {service.get('namespace')}/{service.get('name')}"
+        sentence = f"conversion webhook for {body.get('apiVersion')}, Kind={kind.kind} failed: {named}"
+        raise ApiError(500, "InternalError", f"{sentence}: the mini cluster calls no webhooks")
 
 
 def normalized(kind: ResourceKind, api_version: str, body: Json) -> Json:
@@ -63,6 +75,57 @@ EVENTS = Conversion(
     stored=lambda body, before: _renamed(body, _CORE_NAMES),
     fields=_CORE_NAMES,
 )
+
+
+# --- autoscalers ---------------------------------------------------------------------------------
+
+# Utilization of cpu is the only metric that autoscaling/v1 has.
+_CPU_TARGET, _CPU_NOW = "targetCPUUtilizationPercentage", "currentCPUUtilizationPercentage"
+_USUAL_UTILIZATION = 80
+
+
+def _older_autoscaler(body: Json) -> Json:
+    spec, status = peek(body, "spec"), peek(body, "status")
+    older = {name: value for name, value in spec.items() if name not in ("metrics", "behavior")}
+    now = {name: value for name, value in status.items() if name not in ("currentMetrics", "conditions")}
+    for values, name, metrics, field in (
+        (older, _CPU_TARGET, spec.get("metrics"), "target"),
+        (now, _CPU_NOW, status.get("currentMetrics"), "current"),
+    ):
+        found = [peek(peek(one, "resource"), field) for one in _cpu_metrics(metrics, field)]
+        if found:
+            values[name] = found[0]["averageUtilization"]
+    return {**body, "spec": older, **({"status": now} if "status" in body else {})}
+
+
+def _cpu_metrics(metrics: object, field: str) -> list[Json]:
+    listed = metrics if isinstance(metrics, list) else []
+    return [one for one in listed if isinstance(one, dict) and _is_of_cpu(peek(one, "resource"), field)]
+
+
+def _is_of_cpu(metric: Json, field: str) -> bool:
+    return metric.get("name") == "cpu" and "averageUtilization" in peek(metric, field)
+
+
+def _newer_autoscaler(body: Json, before: Json | None) -> Json:
+    spec, old = dict(peek(body, "spec")), peek(before or {}, "spec")
+    utilization = spec.pop(_CPU_TARGET, None)
+    metrics = old.get("metrics", [])
+    others = [one for one in metrics if one not in _cpu_metrics(metrics, "target")]
+    if utilization is not None or not others:
+        target = {"type": "Utilization", "averageUtilization": utilization or _USUAL_UTILIZATION}
+        others = [*others, {"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = {"behavior": old["behavior"]} if "behavior" in old else {}
+    newer = {**body, "spec": {**spec, "metrics": others, **behavior}}
+    if "status" in body:
+        status = peek(before or {}, "status")
+        kept = {name: status[name] for name in ("currentMetrics", "conditions") if name in status}
+        shown = {name: value for name, value in peek(body, "status").items() if name != _CPU_NOW}
+        newer["status"] = {**shown, **kept}
+    return newer
+
+
+OLDER_AUTOSCALERS = Conversion(shown=_older_autoscaler, stored=_newer_autoscaler)
 
 
 # --- groups --------------------------------------------------------------------------------------

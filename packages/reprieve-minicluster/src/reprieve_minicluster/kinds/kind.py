@@ -80,7 +80,8 @@ class CustomKind:
     """What a CustomResourceDefinition adds. Printer columns and scale paths are by version.
 
     ``spec``: of the definition, as JSON. Schemas take many times as much memory when they are decoded, so
-    only those in use are.
+    only those in use are. ``webhook``: the configuration of the webhook that converts between versions; empty
+    if they are alike.
     """
 
     singular: str
@@ -89,6 +90,7 @@ class CustomKind:
     spec: bytes
     columns: Mapping[str, tuple[TableColumn, ...]]
     scales: Mapping[str, Json]
+    webhook: Json = field(default_factory=dict)
 
     def schema(self, version: str) -> Json:
         return _schemas_in(self.spec)[version]

@@ -21,6 +21,7 @@ from reprieve_minicluster.kinds.cells import (
     text,
     text_at,
 )
+from reprieve_minicluster.kinds.conversion import OLDER_AUTOSCALERS
 from reprieve_minicluster.kinds.kind import (
     APART,
     CONTENT,
@@ -268,7 +269,8 @@ KINDS = (
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
         "autoscaling",
-        ("v2",),
+        ("v2", "v1"),
+        conversions={"autoscaling/v1": OLDER_AUTOSCALERS},
         description="Scales a workload by its load. The mini cluster has no such controller.",
         short=("hpa",),
         columns=(

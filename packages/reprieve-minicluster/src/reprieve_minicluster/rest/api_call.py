@@ -6,17 +6,18 @@ from reprieve.cluster.admission.admission import AdmissionRequest, Features, Ope
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.model.json import Json
 from reprieve_minicluster.admission import admitted_request
-from reprieve_minicluster.auth.authentication import TokenIssuer
+from reprieve_minicluster.auth.authentication import TokenIssuer, UserInfo
 from reprieve_minicluster.auth.authorizer import RbacAuthorizer
-from reprieve_minicluster.rest.http_messages import (
-    ApiRequest,
-)
+from reprieve_minicluster.kinds import peek
+from reprieve_minicluster.rest.http_messages import ApiRequest
 from reprieve_minicluster.rest.listing import PagedLists
 from reprieve_minicluster.rest.managed_fields.ownership import FieldManager
 from reprieve_minicluster.rest.query_parameters import Query
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.rest.serialization import ObjectSerializer
 from reprieve_minicluster.store import Store
+
+_CERTIFICATES = "certificatesigningrequests.certificates.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +32,6 @@ class ApiContext:
     def dry_run(self) -> "ApiContext":
         """A context over a store that writes nothing."""
         return replace(self, store=self.store.dry_run())
-
-    def admit_new(self, place: ResourcePath, new: Json) -> Json:
-        return self._admit(place, Operation.CREATE, new, None)
-
-    def admit_change(self, place: ResourcePath, new: Json, old: Json) -> Json:
-        return self._admit(place, Operation.UPDATE, new, old)
-
-    def _admit(self, place: ResourcePath, operation: Operation, new: Json, old: Json | None) -> Json:
-        """The admitted object, still in the client's API version; an ApiError if it is refused."""
-        request = AdmissionRequest(
-            operation,
-            place.group,
-            place.version,
-            place.kind.kind,
-            new,
-            old,
-            namespace=place.namespace,
-            name=place.name,
-            subresource=place.part if place.part != "scale" else "",
-            features=self.features,
-        )
-        return admitted_request(self.store, request, place.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +49,37 @@ class ApiCall:
         """The context to write with; on a dry run one that writes nothing."""
         return self.api.dry_run() if self.query.is_dry_run else self.api
 
+    def admit_new(self, new: Json) -> Json:
+        if self.place.kind.resource == _CERTIFICATES:
+            new = {**new, "spec": {**peek(new, "spec"), **_requester(self.request.user)}}
+        return self._admit(Operation.CREATE, new, None)
+
+    def admit_change(self, new: Json, old: Json) -> Json:
+        return self._admit(Operation.UPDATE, new, old)
+
+    def _admit(self, operation: Operation, new: Json, old: Json | None) -> Json:
+        """The admitted object, still in the client's API version; an ApiError if it is refused."""
+        place = self.place
+        request = AdmissionRequest(
+            operation,
+            place.group,
+            place.version,
+            place.kind.kind,
+            new,
+            old,
+            namespace=place.namespace,
+            name=place.name,
+            subresource=place.part if place.part != "scale" else "",
+            features=self.api.features,
+        )
+        return admitted_request(self.chosen.store, request, place.kind)
+
     @property
     def ownership(self) -> FieldManager:
         return FieldManager(self.place, self.request, self.api.clock())
+
+
+def _requester(user: UserInfo) -> Json:
+    """What the server notes in a CertificateSigningRequest: who asks."""
+    extra = {key: list(values) for key, values in user.extra.items()}
+    return {"username": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}

@@ -191,8 +191,7 @@ _ITEM: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_ap
 _STATUS: Mapping[str, Handler] = {"GET": get, "PUT": replace, "PATCH": patch_or_apply}
 _CONNECT: Mapping[str, Handler] = {"GET": reject_simulated, "POST": reject_simulated}
 _PARTS: Mapping[str, Mapping[str, Handler]] = {
-    "status": _STATUS,
-    "resize": _STATUS,
+    **dict.fromkeys(("status", "resize", "approval"), _STATUS),
     "finalize": {"PUT": finalize},
     "scale": {"GET": get_scale, "PUT": replace_scale, "PATCH": patch_scale},
     "binding": {"POST": create_binding},

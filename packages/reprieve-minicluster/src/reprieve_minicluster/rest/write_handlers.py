@@ -36,7 +36,7 @@ def _create(call: ApiCall, read: ValidatedBody) -> ApiResponse:
         raise bad_request("metadata.resourceVersion must not be set on objects to be created")
     sent = without_status(place.kind, body)
     check_escalation(api.authorizer, call.request.user, place, sent)
-    admitted = api.admit_new(place, sent)
+    admitted = call.admit_new(sent)
     owners = call.ownership.of_new(lambda: admitted if place.kind.custom else _with_defaults(call, sent))
     return answer(call.serializer.one(created(call, admitted, owners)), 201, read.warnings)
 
@@ -125,7 +125,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
         # In an update the UID is a precondition; in a patch it is a change of the field.
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
     check_preconditions(stored, uid, expected_version(meta))
-    admitted = api.admit_change(place, normalized(place.kind, place.api_version, new), old)
+    admitted = call.admit_change(normalized(place.kind, place.api_version, new), old)
     form = to_storage_version(place.kind, place.api_version, admitted, before)
     owners = meta.get("managedFields")
     if counts_owners:
@@ -134,7 +134,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
 
 
 def _part(place: ResourcePath) -> Part:
-    return Part.STATUS if place.part == "status" else Part.MAIN
+    return Part.STATUS if place.part in ("status", "approval") else Part.MAIN
 
 
 # --- server-side apply ----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def apply(call: ApiCall) -> ApiResponse:
         )
     new = without_status(place.kind, normalized(place.kind, place.api_version, _put(call, wanted, None)))
     check_escalation(call.api.authorizer, call.request.user, place, new)
-    admitted = call.chosen.admit_new(place, new)
+    admitted = call.admit_new(new)
     return answer(call.serializer.one(created(call, admitted, metadata_of(new)["managedFields"])), 201)
 
 

@@ -54,7 +54,11 @@ def message(name: str, types: Any, body: Json) -> bytes:
 
 
 def _all_names(name: str) -> list[str]:
-    return [numbered.name for numbered in numbers_of(name).values()]
+    return [
+        inner
+        for numbered in numbers_of(name).values()
+        for inner in (_all_names(numbered.within) if numbered.within else [numbered.name])
+    ]
 
 
 def _field(number: int, kind: Type, value: Any) -> bytes:

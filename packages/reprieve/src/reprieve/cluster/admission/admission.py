@@ -6,8 +6,9 @@
   if metadata.generateName is given, and metadata.namespace if ``AdmissionRequest.namespace`` is given;
 - on UPDATE with the whole object as it will be (the caller applies patches first) and the stored one as
   ``old``;
-- with a subresource for ``status`` and ``resize``, both of them updates of the whole object; a change of
-  scale is an update of the object itself. Binding and eviction do not pass through admission.
+- with a subresource for ``status``, ``approval`` and ``resize``, all of them updates of the whole
+  object; a change of scale is an update of the object itself. Binding and eviction do not pass through
+  admission.
 
 ``new`` and ``old`` are both in the spelling of ``AdmissionRequest.version``: the caller converts them.
 ``admit`` changes neither. The answer is the object to be stored (with nulls removed, defaults filled in,
@@ -109,7 +110,7 @@ def admit(request: AdmissionRequest, lookup: Lookup) -> AdmissionAnswer:
         sent, old = without_nulls(request.new), without_nulls(request.old or {})
     except TooDeepError:
         return (FieldError("", ErrorType.INVALID, None, "the object must have fewer levels of nesting"),)
-    if request.subresource == "status":
+    if request.subresource in ("status", "approval"):
         return _admit_status(request, sent, old)
     body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
     default(body, request.version, request.features)
@@ -169,6 +170,8 @@ def _complete(request: AdmissionRequest, body: Json, old: Json, lookup: Lookup) 
             admission_plugins.keep_cluster_ip(body, old)
         elif request.kind == "Workload" and request.version == "v1alpha2":
             admission_plugins.keep_resolved_templates(body, old)
+        elif request.kind == "CertificateSigningRequest":
+            body["spec"] = old.get("spec")
         return None
     if _rules(request).namespaced:
         refusal = admission_plugins.namespace_lifecycle(text_in(part(body, "metadata"), "namespace"), lookup)

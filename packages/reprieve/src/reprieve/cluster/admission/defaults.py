@@ -281,7 +281,8 @@ def _default_binding(body: Json) -> None:
 
 def _default_definition(body: Json) -> None:
     spec = made(body, "spec")
-    spec.setdefault("conversion", {"strategy": "None"})
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    _default_service_port(part(conversion, "webhook", "clientConfig"))
     names = made(spec, "names")
     if kind := text_in(names, "kind"):
         for field, name in (("singular", kind.lower()), ("listKind", f"{kind}List")):
@@ -332,11 +333,65 @@ def _default_network_policy(body: Json) -> None:
 
 
 def _default_autoscaler(body: Json) -> None:
+    """In v1 the conversion adds the metric: there, too, an autoscaler may have others."""
     spec = made(body, "spec")
     spec.setdefault("minReplicas", 1)
-    if not spec.get("metrics"):
+    if body.get("apiVersion") != "autoscaling/v1" and not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+# --- what extends a server -----------------------------------------------------------------------
+
+
+def _default_service_port(config: Json) -> None:
+    if isinstance(config.get("service"), dict):
+        config["service"].setdefault("port", 443)
+
+
+def _default_webhooks(body: Json) -> None:
+    for hook in items(body, "webhooks"):
+        hook.setdefault("failurePolicy", "Fail")
+        hook.setdefault("timeoutSeconds", 10)
+        if body.get("kind") == "MutatingWebhookConfiguration":
+            hook.setdefault("reinvocationPolicy", "Never")
+        _default_matching(hook, "rules")
+        _default_service_port(part(hook, "clientConfig"))
+
+
+def _default_matching(matching: Json, *rules: str) -> None:
+    matching.setdefault("matchPolicy", "Equivalent")
+    for field in ("namespaceSelector", "objectSelector"):
+        matching.setdefault(field, {})
+    for name in rules:
+        for rule in items(matching, name):
+            rule.setdefault("scope", "*")
+
+
+def _default_policy(body: Json) -> None:
+    """A policy of admission, or its binding."""
+    spec = made(body, "spec")
+    if not text_in(body, "kind").endswith("Binding"):
+        spec.setdefault("failurePolicy", "Fail")
+    for field in ("matchConstraints", "matchResources"):
+        if isinstance(spec.get(field), dict):
+            _default_matching(spec[field], "resourceRules", "excludeResourceRules")
+
+
+def _default_flow_schema(body: Json) -> None:
+    spec = made(body, "spec")
+    spec["matchingPrecedence"] = spec.get("matchingPrecedence") or 1000
+
+
+def _default_priority_level(body: Json) -> None:
+    for field, shares in (("exempt", 0), ("limited", 30)):
+        if isinstance(level := part(body, "spec").get(field), dict):
+            level.setdefault("nominalConcurrencyShares", shares)
+            level.setdefault("lendablePercent", 0)
+    queuing = part(body, "spec", "limited", "limitResponse").get("queuing")
+    if isinstance(queuing, dict):
+        for field, usual in (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)):
+            queuing[field] = queuing.get(field) or usual
 
 
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
@@ -371,4 +426,13 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "EndpointSlice": _default_endpoint_slice,
     "NetworkPolicy": _default_network_policy,
     "HorizontalPodAutoscaler": _default_autoscaler,
+    "ValidatingWebhookConfiguration": _default_webhooks,
+    "MutatingWebhookConfiguration": _default_webhooks,
+    "ValidatingAdmissionPolicy": _default_policy,
+    "ValidatingAdmissionPolicyBinding": _default_policy,
+    "MutatingAdmissionPolicy": _default_policy,
+    "MutatingAdmissionPolicyBinding": _default_policy,
+    "APIService": lambda body: _default_service_port(part(body, "spec")),
+    "FlowSchema": _default_flow_schema,
+    "PriorityLevelConfiguration": _default_priority_level,
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reprieve.cluster.admission.validation import (
     controllers,
     definitions,
+    extensions,
     groups,
     metadata,
     placement,
@@ -25,13 +26,14 @@ from reprieve.cluster.api.schema import root
 
 # They must be imported before an object is checked: each announces its rules.
 MODULES = (
-    *(controllers, definitions, groups, metadata, placement),
+    *(controllers, definitions, extensions, groups, metadata, placement),
     *(pod_changes, pods, resources, small_kinds, volumes),
 )
 
 _NAMES: Mapping[str, TextForm] = {
     **dict.fromkeys(("Namespace", "Service", "StatefulSet"), dns_label),
     **dict.fromkeys(("Event", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"), path_segment),
+    **dict.fromkeys(("APIService", "CertificateSigningRequest"), path_segment),
 }
 
 

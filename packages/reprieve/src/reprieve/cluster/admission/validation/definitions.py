@@ -9,7 +9,7 @@ from reprieve.cluster.admission.cel import RuleLimitError
 from reprieve.cluster.admission.cel_rules import PARSING_STEPS, RULES, parsed_rule
 from reprieve.cluster.admission.cel_values import CostBudget, CostError
 from reprieve.cluster.admission.field_errors import At, ErrorType
-from reprieve.cluster.admission.marks import rule
+from reprieve.cluster.admission.marks import check_marks, rule
 from reprieve.cluster.admission.structural_schemas import EITHER, KEYS, PRESERVE, SchemaCheck
 from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import name_of
@@ -35,7 +35,7 @@ def check_definition(thing: At) -> None:
     spec["preserveUnknownFields"].showing(spec["preserveUnknownFields"].flag() or None).unchanged(
         None, "must be false: x-kubernetes-preserve-unknown-fields in the schema does the same"
     )
-    spec["conversion"]["strategy"].one_of(("None",))
+    check_marks(spec["conversion"], "CustomResourceConversion")
     _check_names(spec)
     wanted = f"{spec['names']['plural'].value}.{spec['group'].value}"
     if name_of(thing.value) != wanted:
