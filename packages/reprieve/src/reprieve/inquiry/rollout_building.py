@@ -206,19 +206,12 @@ class RolloutBuilder:
         surge = (scaled(rolling.get("maxSurge", 0), wanted, round_up=True) or 0) if rolls else 0
         most = max(1, scaled(rolling.get("maxUnavailable", 1), wanted, round_up=True) or 0)
         rows = {node.name: row for row, node in enumerate(eligible)}
+        is_new = self._has_current_template() if self._keeps_template else lambda _: False
         members = {}
         for pod in self.pods:
             where = rows.get(pod.spec.node_name or _wanted_node(pod))
             if where is not None:
-                members[_name(pod)] = Member(self._keeps_template, where, _created(pod))
-        status = part(self.old, "status")
-        updated, current = status.get("updatedNumberScheduled", 0), status.get("currentNumberScheduled", 0)
-        if self._keeps_template and rolls and updated < current:
-            what = f"DaemonSet {owner_in(self.body).namespace}/{owner_in(self.body).name}"
-            self.notes.append(
-                f"{what} is being rolled out already, and which of its pods have an earlier template cannot "
-                "be seen: they are taken to stay."
-            )
+                members[_name(pod)] = Member(is_new(pod), where, _created(pod))
         return DaemonSetRollout(
             self._of(daemon_set_words(wanted, surge, most, rolls=rolls)),
             members,
@@ -228,6 +221,16 @@ class RolloutBuilder:
             most=most,
             pod=lambda node: self._named(pod_of_node(self.body, node), f"{owner_in(self.body).name}-{node}"),
         )
+
+    def _has_current_template(self) -> Callable[[Pod], bool]:
+        """Which pods of a DaemonSet have the template that it keeps. ControllerRevisions are not read: in the
+        middle of a rollout it is that of the pod that was created last, or of none if none is updated yet."""
+        status = part(self.old, "status")
+        if status.get("currentNumberScheduled", 0) and not status.get("updatedNumberScheduled", 0):
+            return lambda _: False
+        last = max(self.pods, key=lambda pod: (_created(pod), _name(pod)), default=None)
+        newest = last.metadata.labels.get(_REVISION_HASH) if last is not None else None
+        return lambda pod: pod.metadata.labels.get(_REVISION_HASH) == newest
 
 
 def _name(pod: Pod) -> tuple[str, str]:

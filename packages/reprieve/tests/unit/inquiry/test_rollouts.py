@@ -116,6 +116,17 @@ def test_sets_are_replaced_by_their_own_rules(  # noqa: PLR0913, PLR0917  one fo
     assert how in found["rollout"]["how"]
 
 
+def test_a_rollout_that_surges_already_keeps_the_old_pod_until_the_new_one_is_there(tmp_path: Path) -> None:
+    before = a_set("DaemonSet", "RollingUpdate", maxSurge=1, maxUnavailable=0)
+    before["status"] = {"currentNumberScheduled": 1, "updatedNumberScheduled": 1}
+    pods = owned("DaemonSet", "db", db_old="n1", db_new="n1")
+    for body, template in zip(pods, ("a", "b"), strict=True):
+        body["metadata"]["labels"] = {"controller-revision-hash": template}
+    del pods[1]["spec"]["nodeName"]
+    found = report(tmp_path, [node("n1", cpu="3"), before, *pods], [with_cpu(before, "3")])
+    assert (found["outcome"], found["rollout"]["stopped"]) == ("Unschedulable", [])
+
+
 def test_a_job_cannot_change(tmp_path: Path) -> None:
     once = {"metadata": {}, "spec": {**pod("x")["spec"], "restartPolicy": "Never"}}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": {"template": once}}
