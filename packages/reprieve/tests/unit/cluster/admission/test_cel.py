@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from reprieve.cluster.admission.cel import RuleLimitError, Scope, UnreadError, read
+from reprieve.cluster.admission.cel import RuleLimitError, UnreadError, read
 from reprieve.cluster.admission.cel_values import CostBudget, CostError, Patterns, SenselessError
 from reprieve.model.json import Json
 
@@ -24,7 +24,7 @@ def asked(rule: str, **names: object) -> object:
 
 def evaluated(rule: str, budget: CostBudget, **names: object) -> object:
     names = {"self": OBJECT, "oldSelf": OBJECT, **names}
-    return read(rule, tuple(names))(Scope(names, budget, Patterns()))
+    return read(rule, names)(names, budget, Patterns())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,10 @@ def test_what_makes_no_sense(rule: str) -> None:
         "",
         "self.",
         "self.n ==",
-        "quantity(self.n).isGreaterThan(1)",
+        "quota(self.n)",
+        "self.n.quota()",
+        "quantity(self.name, 1, 2)",
+        r"'\q' == ''",
         "other == 1",
         "self.n # 1",
         "(" * 99,
@@ -121,7 +124,7 @@ def test_a_rule_is_refused_cleanly_or_has_a_value(rule: str) -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["1" + "0" * 19 + " == 1", "has(" * 1200, "(" * 99, "true || " * 700 + "true"],
+    ["1" + "0" * 19 + " == 1", "has(" * 1200, "(" * 99, "true || " * 1300 + "true"],
     ids=lambda r: r[:20],
 )
 def test_what_is_beyond_the_limits_of_the_parser(rule: str) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reprieve.cluster.admission.cel import Scope, UnreadError, read
+from reprieve.cluster.admission.cel import MACROS, UnreadError, read
+from reprieve.cluster.admission.cel_functions import STANDARD
 from reprieve.cluster.admission.cel_values import CostBudget, CostError, Patterns, SenselessError
 
 LIMIT = 3000
@@ -54,21 +55,14 @@ _WORDS = [
     "''",
     "'x+'",
     '"("',
-    "size",
-    "all",
-    "exists",
-    "exists_one",
-    "filter",
-    "map",
-    "matches",
-    "startsWith",
-    "endsWith",
-    "contains",
-    "split",
-    "lowerAscii",
-    "trim",
+    "r'",
+    "{",
+    "}",
+    "`a-b`",
     "name",
     "list",
+    *(name for name, *_ in MACROS),
+    *(name for name, *_ in STANDARD),
 ]
 _SOUP = st.lists(st.sampled_from(_WORDS), max_size=30).map(" ".join)
 _REPEATED = st.builds(
@@ -81,25 +75,42 @@ _REPEATED = st.builds(
 )
 
 
+def _macro(macro: tuple[str, int, int], parts: list[str]) -> str:
+    name, variables, bodies = macro
+    return f"{parts[0]}.{name}({', '.join(['x', 'y'][:variables] + parts[1 : 1 + bodies])})"
+
+
+def _call(function: tuple[str, bool, int], parts: list[str]) -> str:
+    name, has_receiver, count = function
+    start = f"{parts.pop()}." if has_receiver else ""
+    return f"{start}{name}({', '.join(parts[: count - has_receiver])})"
+
+
 def _deeper(below: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     operators = st.sampled_from(["+", "-", "*", "/", "%", "==", "<", "in", "&&", "||"])
-    macros = st.sampled_from(["all", "exists", "exists_one", "filter", "map"])
-    functions = st.sampled_from(["split", "matches", "contains", "startsWith"])
+    macros, functions = st.sampled_from(sorted(MACROS)), st.sampled_from(sorted(STANDARD))
+    arguments = st.lists(below, min_size=5, max_size=5)
     return st.one_of(
         st.builds("({} {} {})".format, below, operators, below),
-        st.builds("{}.{}(x, {})".format, below, macros, below),
-        st.builds("{}.{}({})".format, below, functions, below),
+        st.builds(_macro, macros, arguments),
+        st.builds(_call, functions, arguments),
         st.builds("({} ? {} : {})".format, below, below, below),
         st.builds("[{}, {}]".format, below, below),
         st.builds("{}[{}]".format, below, below),
+        st.builds("{}[?{}]".format, below, below),
+        st.builds("{{{}: {}}}".format, below, below),
         st.builds("has({}.name)".format, below),
         st.builds("size({})".format, below),
         st.builds("!{}".format, below),
     )
 
 
+_ATOMS = """
+self oldSelf self.name self.list 1 2u 2.5 'a+' true null [] b'a' x y int self.?name '%s%.3f%d' optional.none()
+'10.0.0.0/8' '::1' '1h' '2026-01-02T03:04:05Z' '1.2.3' '5Gi' 'http://a/b?c=d'
+"""
 _RULES = st.recursive(
-    st.sampled_from(["self", "oldSelf", "self.name", "self.list", "1", "2.5", "'a+'", "true", "null", "[]"]),
+    st.sampled_from(_ATOMS.split()),
     _deeper,
     max_leaves=20,
 )
@@ -119,7 +130,7 @@ def test_nothing_else_is_raised_and_no_budget_exceeded(rule: str, value: object,
     budget = CostBudget(LIMIT, "the rule")
     try:
         found = read(rule, ("self", "oldSelf"))
-        found(Scope({"self": value, "oldSelf": old}, budget, Patterns()))
+        found({"self": value, "oldSelf": old}, budget, Patterns())
     except (UnreadError, SenselessError, CostError):
         pass
     assert budget.spent <= LIMIT + SLACK

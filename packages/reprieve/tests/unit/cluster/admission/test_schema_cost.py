@@ -170,7 +170,7 @@ def test_a_valid_definition() -> None:
     [
         ("has(" * 1200, "nested deeper than 40 levels"),
         ("9" * 4900 + " == 1", "no integer of 64 bits"),
-        ("true" + " || true" * 1000, "longer than 5000 characters"),
+        ("true" + " || true" * 1300, "longer than 10240 characters"),
     ],
 )
 def test_a_rule_beyond_the_limits_of_the_parser_is_refused(rule: str, why: str) -> None:

@@ -6,7 +6,7 @@ What patterns, rules and defaults cost is limited here already, so that no objec
 from collections.abc import Callable
 
 from reprieve.cluster.admission.cel import RuleLimitError
-from reprieve.cluster.admission.cel_rules import PARSING_STEPS, RULES, parsed_rule
+from reprieve.cluster.admission.cel_rules import MESSAGE, PARSING_STEPS, RULES, parsed_rule
 from reprieve.cluster.admission.cel_values import CostBudget, CostError
 from reprieve.cluster.admission.field_errors import At, ErrorType
 from reprieve.cluster.admission.marks import check_marks, rule
@@ -126,6 +126,7 @@ class _Schemas:
             self._values.check_pattern(schema["pattern"])
         for one in schema[RULES].items():
             self._check_rule(one["rule"])
+            self._check_rule(one[MESSAGE])
         for name in _SIZES:
             schema[name].at_least(0)
         for name in ("required", KEYS):
