@@ -17,7 +17,9 @@ import msgspec
 from reprieve.cluster.api.codec import Decoded
 from reprieve.model.effects import Bind, Effect, Evict, SetCondition, Target
 from reprieve.model.events import Done, Event, EvictionsRead, Gone, Seen, Synced
-from reprieve.model.objects import KubernetesObject, Pod, runs
+from reprieve.model.objects import KubernetesObject, Pod, PodDisruptionBudget, ref_of, runs
+from reprieve.model.resources import Problems
+from reprieve.model.selectors import Selector, compile_selector
 from reprieve.model.workloads import PastEviction
 from reprieve.preemption.eligibility import grace_of
 from reprieve.runtime.in_memory_loop import WITHOUT_PAUSE, InMemoryLoop
@@ -144,6 +146,9 @@ class _Stage:
     evicted: dict[Target, Pod] = field(default_factory=dict)
     leaving: dict[Target, float] = field(default_factory=dict)  # when each victim, or deleted pod, is gone
     ready: dict[PodName, float] = field(default_factory=dict)  # since when the pods that were bound here
+    # Each budget, whose pods it selects, and how many it allows: below zero where too many are gone already.
+    budgets: dict[PodName, "_Budget"] = field(default_factory=dict)
+    becoming: dict[PodName, Pod] = field(default_factory=dict)  # bound here, and not ready yet
     until: float = -inf  # when all is decided that follows from a victim that is gone
     messages: dict[Target, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -156,10 +161,18 @@ class _Stage:
 
     def fork(self) -> "_Stage":
         """Before anything is decided, what is remembered beside the scheduler are its pods and failures."""
-        return _Stage(self.scheduler.fork(), self.now, dict(self.pods), failures=[*self.failures])
+        known = dict(self.pods), dict(self.budgets), [*self.failures]
+        return _Stage(self.scheduler.fork(), self.now, known[0], budgets=known[1], failures=known[2])
 
     def see(self, things: Sequence[Decoded[KubernetesObject]], *more: Event) -> None:
-        self.pods.update({_name(one.object): one.object for one in things if isinstance(one.object, Pod)})
+        for one in things:
+            match one.object:
+                case Pod() as pod:
+                    self.pods[_name(pod)] = pod
+                case PodDisruptionBudget(metadata=meta) as budget:
+                    selector = compile_selector(budget.spec.selector, "", Problems(ref_of(budget)))
+                    allowed = budget.status.disruptions_allowed
+                    self.budgets[meta.namespace, meta.name] = _Budget(budget, selector, allowed)
         self.events += [*(Seen(one.object, one.unserved) for one in things), *more]
 
     def rehearsed(
@@ -178,6 +191,8 @@ class _Stage:
                     del self.pods[name]
                     self.ready.pop(name, None)
                     controllers.on_gone(gone.target)
+            for name in [name for name in self.becoming if self.ready.get(name, inf) <= moment]:
+                self.events += self._recounted(self.becoming.pop(name), 1)
             self.settle(controllers)
         standing = self.standing() if controllers is not None else {}
         said = self.messages, tuple(self.failures), self.bound_at
@@ -204,6 +219,19 @@ class _Stage:
         started = self.ready.get(_name(pod), -inf) <= self.now and bool(pod.spec.node_name)
         self.leaving[pod_target(pod)] = self.now + (max(1, grace_of(pod)) if started else 0.0)
         self.events.append(Seen(self._changed(_terminating(pod, self.now))))
+        self.events += self._recounted_without(pod)
+
+    def _recounted_without(self, pod: Pod) -> Iterator[Event]:
+        is_ready = pod.spec.node_name and _ready_since(pod) <= self.now
+        if self.becoming.pop(_name(pod), None) is None and is_ready:
+            yield from self._recounted(pod, -1)
+
+    def _recounted(self, pod: Pod, ready: int) -> Iterator[Event]:
+        """What budgets allow, as their controller counts it when a pod becomes ready, or begins to leave."""
+        for name, known in self.budgets.items():
+            if name[0] == pod.metadata.namespace and known.selector.matches(pod.metadata.labels):
+                self.budgets[name] = replace(known, allowed=known.allowed + ready)
+                yield Seen(self.budgets[name].shown)
 
     def standing(self) -> dict[PodName, StandingPod]:
         victims = {(target.namespace, target.name) for target in self.evicted}
@@ -267,12 +295,14 @@ class _Stage:
                 self.bound_at[target] = self.now
                 pod = self._changed(_bound(self._pod(target), node))
                 self.ready[_name(pod)] = self.now + _READY_AFTER
+                self.becoming[_name(pod)] = pod
                 yield Seen(pod)
             case Evict(target):
                 pod = self._pod(target)
                 self.evicted[target] = pod
                 self.leaving[target] = self.now + max(1, grace_of(pod))
                 yield Seen(self._changed(_terminating(pod, self.now)))
+                yield from self._recounted_without(pod)
             case SetCondition(target, type="PodScheduled", message=message):
                 self.messages[target] = message
             case _:
@@ -284,6 +314,18 @@ class _Stage:
     def _changed(self, pod: Pod) -> Pod:
         self.pods[_name(pod)] = pod
         return pod
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    budget: PodDisruptionBudget
+    selector: Selector
+    allowed: int
+
+    @property
+    def shown(self) -> PodDisruptionBudget:
+        status = msgspec.structs.replace(self.budget.status, disruptions_allowed=max(0, self.allowed))
+        return msgspec.structs.replace(self.budget, status=status)
 
 
 def _name(pod: Pod) -> tuple[str, str]:

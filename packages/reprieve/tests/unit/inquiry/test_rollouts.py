@@ -161,3 +161,13 @@ def test_a_changed_budget_counts(tmp_path: Path) -> None:
     assert ask(tmp_path, [*NODES, *guarded, loose], [urgent, strict]).exit_code == 11
     assert ask(tmp_path, [*NODES, *guarded], [urgent, strict]).exit_code == 11
     assert ask(tmp_path, [*NODES, *guarded], [urgent, {**loose, "status": {}}]).exit_code == 10
+
+
+def test_pods_that_a_rollout_stops_use_up_budgets(tmp_path: Path) -> None:
+    """The controller of a budget counts them before the new pods are created."""
+    before, other = running(1), pod("other", cpu="5", on="n1", level="low", labels={"app": "x"})
+    before[0]["spec"]["strategy"] = {"type": "Recreate"}
+    before[2]["metadata"]["labels"] = {"app": "x"}
+    cluster, larger = [NODES[0], *before, other], [with_cpu(before[0], "4")]
+    assert ask(tmp_path, [*cluster, budget("b", {"app": "x"}, 2)], larger).exit_code == 10
+    assert ask(tmp_path, [*cluster, budget("b", {"app": "x"}, 1)], larger).exit_code == 11
