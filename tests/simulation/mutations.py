@@ -255,8 +255,8 @@ MUTATIONS = (
     Mutation(
         "a mark is closed while pods of the group are waited for",
         "reprieve/scheduler/execution/group_marks.py",
-        "    return one.unit in units.committing() or units.is_waited_for(one.unit)\n",
-        "    return one.unit in units.committing()\n",
+        "    waited = frozenset(one.unit for one in marks if units.is_waited_for(one.unit))\n",
+        "    waited = frozenset[str]()\n",
         unit("test_group_marks.py"),
     ),
     Mutation(

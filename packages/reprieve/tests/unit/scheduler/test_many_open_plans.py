@@ -131,3 +131,32 @@ def test_the_cost_of_an_event_does_not_grow_with_a_unit_that_is_being_evicted() 
         calls_of(partial(evicting(pods).observe, [event], on_one_clock(0.0))) for pods in (FEW, MANY)
     )
     assert many <= 1.2 * few, f"{few} calls with {FEW} pods, {many} with {MANY}"
+
+
+def evicting_groups(count: int) -> Scheduler:
+    """So many plans evict a group each; in half of them it is marked, and that is not answered yet."""
+    scheduler = Scheduler(Settings(policies={SCHEDULER_NAME: REPRIEVE}))
+    nodes = [a_node(f"n{i}") for i in range(NODES)]
+    groups = [a_group(f"train-{i}", 1, disruptedWhole=True) for i in range(NODES)]
+    pods = [a_member(f"t{i}", f"train-{i}", cpu="3", priority=1, on=f"n{i}") for i in range(NODES)]
+    scheduler.observe([*map(Seen, nodes), *map(Seen, groups), *map(Seen, pods), Synced()], on_one_clock(0.0))
+    for i in range(count):
+        scheduler.observe([Seen(a_pod(f"new-{i}", cpu="3", priority=9))], on_one_clock(0.0))
+        decided = scheduler.decide(on_one_clock(0.0))
+        assert decided is not None
+        effects = list(decided.effects)
+        while effects:
+            kept = [effect for effect in effects if i % 2 and effect.target.kind == "PodGroup"]
+            done = [Done(effect) for effect in effects if effect not in kept]
+            effects = scheduler.observe(done, on_one_clock(0.0)) if done else []
+    assert len(scheduler._state.ledger.open_marks) == len(scheduler._state.plans.committing()) == count / 2
+    return scheduler
+
+
+def test_the_cost_of_an_event_grows_in_proportion_with_the_groups_that_are_being_evicted() -> None:
+    event = Seen(a_pod("other", on="n1", cpu="0"))
+    evicting_groups(FEW).observe([event], on_one_clock(0.0))
+    few, many = (
+        calls_of(partial(evicting_groups(count).observe, [event], on_one_clock(0.0))) for count in (FEW, MANY)
+    )
+    assert many <= few * MANY / FEW, f"{few} calls with {FEW} groups, {many} with {MANY}"

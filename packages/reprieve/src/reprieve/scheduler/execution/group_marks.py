@@ -5,7 +5,7 @@ waited for any longer, and pods of the unit without a node wait until that write
 open is in the ledger, see ``ledger.open_marks``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from reprieve.model.effects import Effect, SetCondition, Target
 from reprieve.model.moment import Moment
@@ -33,8 +33,10 @@ def close_marks(units: WholeUnits, outbox: Outbox, now: Moment) -> None:
     """Closes the marks of units of which no pod is waited for."""
     marks = units.ledger.open_marks
     marks.give_up(now.elapsed)
-    for one in marks.to_close(now.elapsed):
-        if _must_stay(units, one):
+    due = marks.to_close(now.elapsed)
+    held = _held(units, due)
+    for one in due:
+        if one.unit in held:
             marks.hold_back(one.group)
         else:
             marks.on_close_sent(one.group, now.elapsed)
@@ -58,16 +60,21 @@ def resend_mark(units: WholeUnits, effect: Effect) -> bool:
     one = _closed_by(units.ledger.open_marks, effect)
     if one is None:
         return False
-    if _must_stay(units, one):
+    if _held(units, [one]):
         units.ledger.open_marks.hold_back(one.group)
         return False
     units.ledger.victims.stray([effect])
     return True
 
 
-def _must_stay(units: WholeUnits, one: OpenMark) -> bool:
-    """Whether pods are waited for, or another plan has written its own mark and is about to evict."""
-    return one.unit in units.committing() or units.is_waited_for(one.unit)
+def _held(units: WholeUnits, marks: Collection[OpenMark]) -> frozenset[str]:
+    """Units of these marks whose pods are waited for, or that another plan has marked and is about to evict.
+
+    Hundreds of marks are looked at after every step, so all plans are looked at once, and only if it matters.
+    """
+    waited = frozenset(one.unit for one in marks if units.is_waited_for(one.unit))
+    marked = frozenset(one.unit for one in marks)
+    return waited if waited == marked else marked & (waited | units.committing())
 
 
 def _closed(one: OpenMark) -> SetCondition:

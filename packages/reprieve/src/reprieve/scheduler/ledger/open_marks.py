@@ -85,7 +85,8 @@ class OpenMarks:
 
     def hold_back(self, group: Target) -> None:
         """The mark may not be closed now: pods are waited for again, or another plan is about to evict."""
-        self._marks[group] = replace(self._marks[group], since=None, again=None, refusals=0)
+        if self._marks[group].since is not None:
+            self._marks[group] = replace(self._marks[group], since=None, again=None, refusals=0)
 
     def end(self, group: Target) -> None:
         """The mark is closed, or the group is gone."""

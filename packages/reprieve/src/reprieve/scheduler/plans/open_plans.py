@@ -32,6 +32,7 @@ class _Entries:
     nodes: frozenset[str] = frozenset()  # those that its pods wait for
     victims: frozenset[Target] = _NONE
     needed: frozenset[Target] = _NONE  # its victims and the groups it marks, as long as it is open
+    marks: frozenset[Target] = _NONE  # these groups
 
 
 _NO_ENTRIES = _Entries()
@@ -40,7 +41,7 @@ _NO_ENTRIES = _Entries()
 class Plans:
     def __init__(self, victims: VictimLedger) -> None:
         self._plans: dict[DemandKey, Handover] = {}
-        self._committing: dict[DemandKey, Handover] = {}  # looked at after every event, so not searched for
+        self._committing: set[DemandKey] = set()  # looked at after every event, so not searched for
         self._entries: dict[DemandKey, _Entries] = {}
         self._turns: dict[DemandKey, int] = {}  # in which order plans were opened
         self._turn = 0
@@ -67,19 +68,19 @@ class Plans:
             self._turns[key] = self._turn
         self._plans[key] = handover
         if handover.stage is Stage.COMMITTING:
-            self._committing[key] = handover
+            self._committing.add(key)
         else:
-            self._committing.pop(key, None)
+            self._committing.discard(key)
         self._enter(key, _entries_of(handover, before, self._entries.get(key, _NO_ENTRIES)))
 
-    def committing(self) -> Collection[Handover]:
-        """Plans that are about to begin their evictions."""
-        return self._committing.values()
+    def committing(self) -> frozenset[Target]:
+        """Groups of which pods are evicted as a part of the whole, by plans that are about to begin."""
+        return _NONE.union(*(self._entries[key].marks for key in self._committing))
 
     def drop(self, key: DemandKey) -> Handover | None:
         """Calls off a plan. Its calls cannot be taken back: they will be answered, and for no plan."""
         handover = self._plans.pop(key, None)
-        self._committing.pop(key, None)
+        self._committing.discard(key)
         if handover is not None:
             self._enter(key, _NO_ENTRIES)
             del self._entries[key], self._turns[key]
@@ -207,16 +208,17 @@ def _entries_of(handover: Handover, before: Handover | None, entries: _Entries) 
         targets = entries.targets
     else:
         targets = handover.victims.as_set.union(handover.leaving, handover.groups.groups_of(handover.victims))
-    return _Entries(
-        handover.pending, targets, nodes, handover.victims.as_set, _needed(handover, before, entries)
-    )
+    victims, marks = handover.victims.as_set, _marks(handover, before, entries)
+    if not marks:
+        needed = victims if handover.is_open else _NONE
+    else:
+        needed = entries.needed if marks is entries.marks else victims | marks
+    return _Entries(handover.pending, targets, nodes, victims, needed, marks)
 
 
-def _needed(handover: Handover, before: Handover | None, entries: _Entries) -> frozenset[Target]:
-    if not handover.is_open:
+def _marks(handover: Handover, before: Handover | None, entries: _Entries) -> frozenset[Target]:
+    if not (handover.is_open and handover.groups):
         return _NONE
-    if not handover.groups:
-        return handover.victims.as_set
     if (
         before is not None
         and before.is_open
@@ -224,8 +226,8 @@ def _needed(handover: Handover, before: Handover | None, entries: _Entries) -> f
         and before.victims is handover.victims
         and before.groups is handover.groups
     ):
-        return entries.needed
-    return handover.victims.as_set.union(handover.marks)
+        return entries.marks
+    return frozenset(handover.marks)
 
 
 def _reindex(index: Index[T, DemandKey], key: DemandKey, before: frozenset[T], after: frozenset[T]) -> None:

@@ -54,9 +54,8 @@ class WholeUnits:
 
     def committing(self) -> frozenset[str]:
         """Units whose eviction is about to begin."""
-        plans = self.plans.committing()
-        marks = {(mark.namespace, mark.name) for plan in plans for mark in plan.marks}
-        return frozenset(unit for unit in map(self.unit_of, marks) if unit is not None)
+        marked = ((group.namespace, group.name) for group in self.plans.committing())
+        return frozenset(unit for unit in map(self.unit_of, marked) if unit is not None)
 
     def is_over(self, one: UnitPod) -> bool:
         """Whether a pod of a unit is not waited for: it is stuck, or stays, or its node is gone."""
