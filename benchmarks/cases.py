@@ -232,6 +232,38 @@ def _daemon() -> Iterator[Case]:
         yield Case(f"daemon-{what}-500", about, "daemon", small, Compared.MEAN_CPU, beside=True)
 
 
+def _first_deletes() -> Iterator[Case]:
+    """`reprieve scheduler` and its solver as programs, from the arrival of demands to the first delete."""
+    for world, where, millicpu in (
+        ("H1000", "in the crowded world H1000", 8000),
+        ("G5000", "on 5000 full nodes that are all alike", 3000),
+    ):
+        for name, demands, pods, what in (
+            ("gang", 1, 32, "one gang of 32 pods"),
+            ("20-gangs", 20, 8, "each of 20 gangs of 8 pods that arrive at once"),
+            ("200-pods", 200, 1, "each of 200 pods that arrive at once"),
+        ):
+            for suffix, search in (("", ""), ("-ceiling", "PriorityCeiling")):
+                about = (
+                    f"until the first pod is deleted for {what}, {where}; {search or 'the default search'}"
+                )
+                yield Case(
+                    f"first-delete-{world}-{name}{suffix}",
+                    about,
+                    "first_deletes",
+                    {
+                        "world": world,
+                        "demands": demands,
+                        "pods": pods,
+                        "millicpu": millicpu,
+                        "search": search,
+                    },
+                    Compared.MEDIAN_WALL,
+                    beside=True,
+                    made_world=True,
+                )
+
+
 def _whatif() -> Iterator[Case]:
     """`reprieve whatif` as a program, from its start to its answer."""
     world: Arguments = {"world": "H5000", "pods": 32, "millicpu": 8000}
@@ -284,6 +316,7 @@ _GROUPS = (
     _meanwhile,
     _mini_cluster,
     _daemon,
+    _first_deletes,
     _whatif,
     _study,
     _page,

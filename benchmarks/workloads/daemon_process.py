@@ -49,21 +49,40 @@ class Process:
             time.sleep(0.02)
 
     def processor(self) -> float:
-        """Seconds, in user mode and in the kernel."""
-        fields = Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds, in user mode and in the kernel; also those of the solver."""
+        ticks = sum(map(int, _stat(self.popen.pid)[11:15]))  # with children that have ended
+        for solver in self._solvers():
+            ticks += sum(map(int, _stat(solver)[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
         return memory_mb(self.popen.pid)
 
+    def most_memory(self) -> float:
+        """What it and the solver had at their highest, together."""
+        return sum(memory_mb(pid, "VmHWM") for pid in (self.popen.pid, *self._solvers()))
+
+    def _solvers(self) -> list[int]:
+        children = Path(f"/proc/{self.popen.pid}/task/{self.popen.pid}/children").read_text()
+        return [int(pid) for pid in children.split()]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields after the name of the program."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
 
 @contextmanager
-def running(stage: Stage, environment: Environment, *flags: str, program: str = COMMAND) -> Iterator[Process]:
-    """``program``: what runs the command, in Python."""
+def running(
+    stage: Stage, environment: Environment, *flags: str, program: str = COMMAND, search: str = ""
+) -> Iterator[Process]:
+    """``program``: what runs the command, in Python. ``search``: the default, unless given."""
     with TemporaryDirectory() as directory:
         kubeconfig, config, log = (Path(directory, name) for name in ("kubeconfig", "config", "log"))
         write_kubeconfig(kubeconfig, stage.url, Tokens(TOKEN), stage.certificate)
-        config.write_text(json.dumps(_CONFIGURATION))
+        args = {"search": search} if search else {}
+        profile = {"pluginConfig": [{"name": "Reprieve", "args": args}]}
+        config.write_text(json.dumps({**_CONFIGURATION, "profiles": [profile]}))
         told = ("--kubeconfig", str(kubeconfig), "--config", str(config), "--secure-port", "0")
         command = [sys.executable, "-c", program, "scheduler", *told, *flags]
         with log.open("wb") as stderr:

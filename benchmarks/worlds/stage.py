@@ -7,15 +7,17 @@ revision its client is of.
 
 import asyncio
 import multiprocessing
+import re
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.timing import PATIENCE
+from benchmarks.worlds import crowded
 from benchmarks.worlds.stored import fill, new_pod
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.cluster.api.timestamps import stamp
@@ -24,6 +26,7 @@ from reprieve.model.json import Json
 from reprieve_minicluster.admission import admitted
 from reprieve_minicluster.bootstrap import LOOPBACK
 from reprieve_minicluster.cluster import MiniCluster
+from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.rest.http_server import ListenAddress, serve
 from reprieve_minicluster.store import EventType, Key, Part, Store, WatchEvent, parsed
 
@@ -36,6 +39,9 @@ _CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
 _POD_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
 _TICKS_A_SECOND = 10  # how often some of the nodes report
 _OTHERS = "others"  # names of the pods of another scheduler begin so
+_GROUPS = BY_NAME["PodGroup"].resource
+_MARK = b'"DisruptionTarget"'
+_PREEMPTOR = re.compile(rb"to accommodate a higher priority \w+ \(decision [\w-]+\): \w+ ([\w-]+)")
 # A pod of another scheduler is created, is bound, runs, terminates and is gone.
 EVENTS_OF_A_PASSING_POD = 5
 
@@ -51,6 +57,15 @@ class Stage:
 
     def come(self, kind: str, count: int) -> None:
         self._told("come", kind, count)
+
+    def demand(self, numbers: Sequence[int]) -> None:
+        """The newcomers of a crowded cluster come once for each number, one after another."""
+        self._told("demand", numbers)
+
+    def first_deletes(self) -> list[float]:
+        """For each demand that has a pod deleted, after how many seconds that was."""
+        found: list[float] = self._told("first_deletes")
+        return found
 
     def waiting(self) -> int:
         """How many of the pods that came have no node yet."""
@@ -80,12 +95,38 @@ class Stage:
         return self._line.recv()
 
 
+# Stores a cluster, and returns the newcomers that wait outside of it.
+Fill = Callable[[Store], list[Json]]
+
+
+def staged(nodes: int, pods: int) -> AbstractContextManager[Stage]:
+    """Half full, and of any size."""
+    return _staged(partial(_fill_half, nodes=nodes, pods=pods))
+
+
+def crowded_stage(
+    world: str, pods: int, millicpu: int, nodes: int | None = None
+) -> AbstractContextManager[Stage]:
+    """As `make_world.py` makes it, but for the newcomers, so many pods."""
+    return _staged(partial(_fill, things=[*crowded.crowded(world, pods, millicpu, nodes)]))
+
+
+def _fill_half(store: Store, nodes: int, pods: int) -> list[Json]:
+    fill(store, nodes, pods)
+    return []
+
+
+def _fill(store: Store, things: list[Json]) -> list[Json]:
+    for thing in things:
+        if not crowded.is_newcomer(thing):
+            store.adopt(BY_NAME[thing["kind"]].resource, thing)
+    return [thing for thing in things if crowded.is_newcomer(thing)]
+
+
 @contextmanager
-def staged(nodes: int, pods: int) -> Iterator[Stage]:
+def _staged(fill: Fill) -> Iterator[Stage]:
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(
-        target=_serve, args=(theirs, nodes, pods), daemon=True
-    )
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs, fill), daemon=True)
     process.start()
     theirs.close()  # so that it is noticed here if it ends there
     try:
@@ -97,12 +138,12 @@ def staged(nodes: int, pods: int) -> Iterator[Stage]:
         process.join(PATIENCE)
 
 
-def _serve(line: Connection, nodes: int, pods: int) -> None:
+def _serve(line: Connection, fill: Fill) -> None:
     async def main() -> None:
         cluster = MiniCluster(time.time)
-        fill(cluster.store, nodes, pods)
+        newcomers = fill(cluster.store)
         cluster.apply(_priority_class(name, priority) for name, (_, priority) in KINDS.items())
-        scene = _Scene(cluster.store)
+        scene = _Scene(cluster.store, newcomers)
         living = [asyncio.create_task(scene.live()), asyncio.create_task(scene.keep_reporting())]
         certificate = new_certificate((LOOPBACK,))
         async with serve(cluster, TOKEN, ListenAddress(tls=certificate.context())) as server:
@@ -123,11 +164,14 @@ async def _heard(line: Connection) -> tuple[Any, ...]:
 
 
 class _Scene:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, newcomers: list[Json]) -> None:
         self._store = store
+        self._newcomers = newcomers
+        self._began = {item.key: item for item in store.list(("pods", _GROUPS)).items}
         self._came: set[Key] = set()
         self._waiting: set[Key] = set()
-        self._went: list[Json] = []
+        self._demanded: dict[str, float] = {}  # when the newcomers of a demand were complete
+        self._deleted: dict[str, float] = {}  # when the first pod was deleted for it
         self._reports_a_second = 0.0
         self._nodes = [item.key for item in store.list(("nodes",)).items]
         self._passing: asyncio.Task[None] | None = None
@@ -138,9 +182,25 @@ class _Scene:
     def come(self, kind: str, count: int) -> None:
         for number in range(count):
             body = _asking(kind, number)
-            key = self._store.create("pods", admitted(self._store, "pods", body, ALL_FEATURES)).key
-            self._came.add(key)
+            self._comes("pods", admitted(self._store, "pods", body, ALL_FEATURES))
+
+    def demand(self, numbers: Sequence[int]) -> None:
+        self._demanded.clear()
+        self._deleted.clear()
+        for number in numbers:
+            things = list(crowded.renamed(self._newcomers, number))
+            for thing in things:
+                self._comes(BY_NAME[thing["kind"]].resource, thing)
+            self._demanded[things[0]["metadata"]["name"]] = time.monotonic()  # a group comes before its pods
+
+    def _comes(self, resource: str, body: Json) -> None:
+        key = self._store.create(resource, body).key
+        self._came.add(key)
+        if resource == "pods":
             self._waiting.add(key)
+
+    def first_deletes(self) -> list[float]:
+        return [end - self._demanded[name] for name, end in self._deleted.items()]
 
     def waiting(self) -> int:
         return len(self._waiting)
@@ -149,10 +209,14 @@ class _Scene:
         for key in self._came:
             self._store.delete(key, grace=0)
         self._came.clear()
-        for body in self._went:
-            self._store.create("pods", body)
-        went = len(self._went)
-        self._went.clear()
+        went = 0
+        for key, before in self._began.items():
+            now = self._store.find(key)
+            if now is None:
+                self._store.adopt(key.resource, _as_new(parsed(before)))
+                went += 1
+            elif key.resource == _GROUPS and _MARK in now.raw:  # it was evicted as a whole
+                self._store.patch(key, partial(_with_status_of, before=parsed(before)), Part.STATUS)
         return went
 
     def pass_by(self, count: int, writes_a_second: float) -> None:
@@ -178,9 +242,10 @@ class _Scene:
         """Most changes are many and mean nothing here, so they are not parsed."""
         stored = change.object
         if change.type is EventType.DELETED:
-            if stored.key not in self._came and not stored.key.name.startswith((*KINDS, _OTHERS)):
-                self._went.append(_as_new(parsed(stored)))
-        elif b'"deletionTimestamp":' in stored.raw:
+            return
+        if b'"deletionTimestamp":' in stored.raw:
+            if self._demanded and (named := _PREEMPTOR.search(stored.raw)) is not None:
+                self._deleted.setdefault(named[1].decode(), time.monotonic())
             if self._store.find(stored.key) is not None:
                 self._store.delete(stored.key, grace=0)
         elif stored.key in self._waiting and b'"nodeName":' in stored.raw:
@@ -209,6 +274,10 @@ class _Scene:
             for key in islice(nodes, int(due)):
                 self._store.patch(key, _reported, Part.STATUS)
             due -= int(due)
+
+
+def _with_status_of(thing: Json, before: Json) -> Json:
+    return {**thing, "status": before.get("status", {})}
 
 
 def _reported(node: Json) -> Json:
@@ -251,5 +320,6 @@ def _asking(kind: str, number: int) -> Json:
 
 
 def _as_new(body: Json) -> Json:
-    meta = {name: body["metadata"][name] for name in ("name", "namespace", "labels")}
+    kept = ("name", "namespace", "labels")
+    meta = {name: value for name, value in body["metadata"].items() if name in kept}
     return {**body, "metadata": meta}

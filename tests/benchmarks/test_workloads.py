@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import timing, worlds
-from benchmarks.timing import Run
+from benchmarks.timing import PATIENCE, Run
 from benchmarks.workloads import (
     asking,
     crowded,
     daemon,
     decoding,
     drawing,
+    first_deletes,
     improving,
     listing,
     looping,
@@ -110,7 +111,7 @@ def test_too_many_preemptors_are_an_error() -> None:
 @pytest.fixture
 def _as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the modules of the source need not be compiled before."""
-    for workload in (asking, daemon, pausing, starting):
+    for workload in (asking, daemon, first_deletes, pausing, starting):
         monkeypatch.setattr(
             workload, "compiled", lambda source: nullcontext({**environ, "PYTHONPATH": str(source)})
         )
@@ -186,6 +187,16 @@ def test_the_daemon_under_load(what: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(daemon, "_LOADS", {"load": ("plain", 3), "victims": ("large", 1)})
     monkeypatch.setattr(daemon, "_PASSING", 2)
     check(daemon.measure(SOURCE, what, nodes=3, pods=10), 2)
+
+
+@pytest.mark.usefixtures("_small_world", "_as_it_is")
+@pytest.mark.parametrize("pods", [1, 2])
+def test_the_first_deletes_for_demands_that_come_together(pods: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_deletes, "_MOST_ROUNDS", 2)
+    monkeypatch.setattr(first_deletes, "_SETTLED_SECONDS", 0.1)
+    run = first_deletes.measure(SOURCE, world="H1000", demands=2, pods=pods, millicpu=16000, nodes=20)
+    check(run, 4)
+    assert max(run.wall_ms) < 1e3 * PATIENCE
 
 
 @pytest.mark.usefixtures("_as_it_is")
