@@ -64,7 +64,7 @@ MUTATIONS = (
     Mutation(
         "a lost wake-up: the preemptor is not decided when the last victim is gone",
         "reprieve/scheduler/execution/plan_driver.py",
-        "    if handover.stage is Stage.READY:\n        state.queue.again(key)\n",
+        "    if handover.stage is Stage.READY:\n        state.queue.again(key, now.elapsed)\n",
         "    if handover.stage is Stage.READY:\n        pass\n",
         STATES,
     ),
@@ -555,7 +555,7 @@ MUTATIONS = (
     Mutation(
         "a better plan that nothing waits for any more until patience ends",
         "reprieve/scheduler/core.py",
-        "                if key is not None:\n                    state.queue.again(key)\n",
+        "                if key is not None:\n                    state.queue.again(key, now.elapsed)\n",
         "",
         IMPROVING,
     ),

@@ -193,7 +193,7 @@ class Scheduler:
             case PlanImproved():
                 key = state.improvements.on_answered(event)
                 if key is not None:
-                    state.queue.again(key)
+                    state.queue.again(key, now.elapsed)
 
     def _on_answered(self, event: Done | Failed, now: Moment) -> None:
         match event:

@@ -12,7 +12,7 @@ from tests.unit.scheduler.validation import BrokenRuleError, validate
 
 from reprieve.model.annotations import CHECKPOINT
 from reprieve.model.effects import Bind, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.events import Gone, Improvement, PlanImproved
+from reprieve.model.events import Gone, Improvement, PlanImproved, Seen
 from reprieve.model.moment import on_one_clock
 from reprieve.model.objects import KubernetesObject, Pod, PodGroup
 from reprieve.placement.effort import NO_EFFORT
@@ -129,6 +129,13 @@ def test_without_patience_the_first_plan_is_carried_out_at_once() -> None:
     assert (outcomes(cluster), victims(cluster)) == ([Outcome.PREEMPTS], FIRST)
     assert cluster.stage.asked == []
     assert not quality(cluster).proved
+
+
+def test_for_a_single_pod_no_solver_is_asked() -> None:
+    """So no pod has to say that its plan is improved."""
+    profile = Settings(policies={SCHEDULER_NAME: POLICY})
+    cluster = served(*world(), a_pod("one", cpu="4", priority=9), settings=profile)
+    assert (outcomes(cluster), cluster.stage.asked) == ([Outcome.PREEMPTS], [])
 
 
 def test_without_effort_no_solver_is_asked() -> None:
@@ -438,6 +445,35 @@ def test_another_gang_goes_ahead_with_its_first_plan() -> None:
     assert [request.demand.name for request in cluster.stage.asked] == ["g"]
 
 
+def delayed(
+    seconds: float, newcomers: list[KubernetesObject], policy: Policy, *things: KubernetesObject
+) -> Served:
+    """The newcomers' turn comes so many seconds after them: others are decided before."""
+    everything = *world(), *wide_nodes(), *things
+    cluster = served(*everything, settings=Settings(policies={SCHEDULER_NAME: policy}))
+    cluster.stage.scheduler.observe([*map(Seen, newcomers)], cluster.stage.moment())
+    cluster.stage.now += seconds
+    cluster.stage.happens()
+    return cluster
+
+
+def test_the_wait_for_its_turn_counts_as_patience() -> None:
+    cluster = delayed(1.5, gang(), POLICY)
+    (request,) = cluster.stage.asked
+    assert (outcomes(cluster), request.patience) == ([Outcome.IMPROVING], PATIENCE - 1.5)
+    cluster.stage.after(PATIENCE - 1.5)
+    assert (outcomes(cluster)[-1], victims(cluster)) == (Outcome.PREEMPTS, FIRST)
+
+
+def test_a_gang_whose_patience_the_queue_has_taken_goes_ahead_with_its_first_plan() -> None:
+    cluster = delayed(PATIENCE, gang(), POLICY)
+    assert (outcomes(cluster), victims(cluster), cluster.stage.asked) == ([Outcome.PREEMPTS], FIRST, [])
+    strict = replace(POLICY, breaks_no_budget=True)
+    cluster = delayed(PATIENCE, gang("wide", 30, cpu="8"), strict, a_budget("kept", 1, app="kept"))
+    assert outcomes(cluster) == [Outcome.IMPROVING], "without a solver it would have no plan"
+    assert [request.patience for request in cluster.stage.asked] == [PATIENCE]
+
+
 def test_once_the_search_is_moot_the_next_gang_asks() -> None:
     cluster = begun()
     cluster.gone("g-0", "g-1").show(*gang("h"))
@@ -524,7 +560,7 @@ def test_it_says_so_once_and_nothing_else_meanwhile() -> None:
     for i in range(5):
         cluster.show(a_node(f"small-{i}", cpu="1")).stage.after(1.0)
     assert set(outcomes(cluster)) == {Outcome.IMPROVING}
-    assert said(cluster) == [("False", "ImprovingPlan")]
+    assert (said(cluster), writes(cluster)) == ([("False", "ImprovingPlan")], [])
 
 
 def test_the_plan_that_opens_replaces_it() -> None:
@@ -564,6 +600,21 @@ def test_a_scheduler_that_takes_over_replaces_what_another_said() -> None:
     assert shown(again) == ("False", "Unschedulable")
     again.comes_true()
     assert shown(again) == ("True", "Scheduled")
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "reason"), [(("g-1",), "Unschedulable"), (("g-0", "g-1"), "NoPodWaits")]
+)
+def test_a_scheduler_that_takes_over_clears_what_no_decision_replaces(
+    withdrawn: tuple[str, ...], reason: str
+) -> None:
+    """Pods were withdrawn while no scheduler was there."""
+    cluster = begun(LONG)
+    cluster.stage.after(2.0)
+    assert shown(cluster) == ("False", "ImprovingPlan")
+    for name in withdrawn:
+        del cluster.objects[cluster.named(name)]
+    assert shown(cluster.restarted()) == ("False", reason)
 
 
 def test_a_gang_that_lacks_a_member_says_so() -> None:

@@ -199,7 +199,7 @@ def test_what_is_said_of_a_pod_that_left_is_ignored() -> None:
     queue.wait(key("p"), ROOM, 0.0)
     queue.retry(key("p"), 0.0)
     queue.hold(key("p"))
-    queue.again(key("p"))
+    queue.again(key("p"), 0.0)
     queue.gate(key("p"))
     queue.let_wait(key("p"), 0.0)
     assert key("p") not in queue
@@ -236,7 +236,7 @@ def test_a_pod_that_is_held_comes_back_where_it_stood() -> None:
     queue.hold(key("p"))
     queue.add(key("later"), 0, 1.0)
     assert popped(queue, 1.0) == ["later"]
-    queue.again(key("p"))
+    queue.again(key("p"), 0.0)
     assert popped(queue, 1.0) == ["p"]
 
 
@@ -328,7 +328,7 @@ def test_where_each_stands() -> None:
     queue.retry(key("backoff"), 0.0)
     queue.wait(key("waiting"), ROOM, 0.0)
     queue.hold(key("held"))
-    queue.again(key("active"))
+    queue.again(key("active"), 0.0)
     names = {"waiting": Standing.WAITING, **{one.value: one for one in Standing}}
     for name in ("active", "backoff", "waiting", "held", "deciding", "gated"):
         assert queue.standing(key(name)) is names[name]

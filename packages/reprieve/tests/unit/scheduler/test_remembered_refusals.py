@@ -34,7 +34,7 @@ class Watched:
         stage = self.cluster.stage
         self.searched.clear()
         for name in names:
-            stage.scheduler._state.queue.again(a_key(name, kind))
+            stage.scheduler._state.queue.again(a_key(name, kind), 0.0)
         before = len(stage.decisions)
         stage.happens()
         return [decision.demand.name for decision in stage.decisions[before:]]
@@ -156,7 +156,7 @@ def test_one_of_a_class_is_looked_at_when_something_may_help(help_: str, watch: 
     HELPS[help_](watched.cluster)
     state = watched.cluster.stage.scheduler._state
     for name in JOBS:
-        state.queue.again(a_key(name))
+        state.queue.again(a_key(name), 0.0)
     watched.cluster.stage.happens()
     assert len(watched.searched) == 1
 

@@ -45,7 +45,7 @@ from reprieve.scheduler.plans.open_plans import Plans
 from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.plans.preemption_backoff import PreemptionBackoff
 from reprieve.scheduler.queue.equivalence import RememberedRefusal, equivalence_key_of
-from reprieve.scheduler.queue.improvements import Improvements, Improving
+from reprieve.scheduler.queue.improvements import Improving
 from reprieve.scheduler.queue.queue import NO_CHANGES, Queue
 from reprieve.scheduler.reporting.decision import (
     Decided,
@@ -217,7 +217,7 @@ def _assume_all(state: State, context: DecisionContext, found: Placement, now: M
     else:
         state.plans.keep(requester.key, rest)
     if len(placed) < len(requester.pods) or _leaves_out(requester):
-        state.queue.again(requester.key)
+        state.queue.again(requester.key, now.elapsed)
     return Decided(decision)
 
 
@@ -268,13 +268,15 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
     if improving is not None and improving.is_awaited(now.elapsed):
         return _keep_improving(state, requester, improving, helps, now)
     call_off(state, requester.key, EndReason.NO_LONGER_FITS, now)
-    patience = policy.patience if policy is not None else None
-    deferral = Deferral(patience or 0.0)
+    patience = (policy.patience if policy is not None else None) or 0.0
+    left = patience - state.queue.waited(requester.key, now.elapsed)
+    deferral = Deferral(left if left > 0.0 else patience)
     if improving is not None:
-        deferral = Deferral(patience or 0.0, improving.found or (), improving.plans)
+        deferral = Deferral(patience, improving.found or (), improving.plans)
+    goes_ahead = left <= 0.0 or state.improvements.is_any_awaited(now.elapsed)
     weighed = Weighed(refusal=NoPlan(Why.FORBIDDEN))
     effort = context.demand.effort
-    turns = _policies_in_turn(state.improvements, policy, deferral, effort, now)
+    turns = _policies_in_turn(policy, deferral, effort, goes_ahead=goes_ahead)
     for tried in turns if not requester.forbidden else ():
         weighed = make_room(replace(context, unplaced=found), tried, state.settings.gangs, now.wall)
         if weighed.plans:
@@ -372,14 +374,14 @@ def _deferring(policy: Policy | None, deferral: Deferral) -> Policy | None:
 
 
 def _policies_in_turn(
-    improvements: Improvements, policy: Policy | None, deferral: Deferral, effort: Effort, now: Moment
+    policy: Policy | None, deferral: Deferral, effort: Effort, *, goes_ahead: bool
 ) -> Iterator[Policy | None]:
-    """While the solver is busy with another plan, a demand goes ahead with its first one.
+    """A demand goes ahead with its first plan while the solver is busy with another one, and where the queue
+    has taken its patience: in a burst, none waits both for others and for the solver.
 
-    Where there is none and a solver may find one, it is asked all the same.
+    Where there is no such plan and a solver may find one, it is asked all the same.
     """
-    begins = policy is not None and policy.patience and not deferral.earlier
-    if policy is not None and begins and improvements.is_any_awaited(now.elapsed):
+    if policy is not None and policy.patience and not deferral.earlier and goes_ahead:
         before = replace(effort)
         yield replace(policy, improving=busy)
         if not effort.unanswered:

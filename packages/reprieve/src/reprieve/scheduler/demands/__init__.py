@@ -42,7 +42,7 @@ from reprieve.scheduler.demands.resize import (
     waiting_resize_demand,
 )
 from reprieve.scheduler.mirror.world import World
-from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
+from reprieve.scheduler.reporting.status_reporter import IMPROVING, Notice, StatusReporter
 
 __all__ = [
     "NotYet",
@@ -133,7 +133,7 @@ def report_waiting_groups(reporter: StatusReporter, requester: WaitingGroup, not
 def report_improving(reporter: StatusReporter, requester: WaitingGroup, text: str) -> None:
     """Whatever becomes of the plan is reported in its place, also by a scheduler that takes over."""
     for group in requester.tree.leaves():
-        reporter.report_waiting_group(group, Notice(text), "ImprovingPlan")
+        reporter.report_waiting_group(group, Notice(text), IMPROVING)
 
 
 # --- a demand that is being decided --------------------------------------------------------------

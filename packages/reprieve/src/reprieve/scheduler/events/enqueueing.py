@@ -35,7 +35,7 @@ from reprieve.scheduler.plans.plan_records import EndReason, GrowthEnd
 from reprieve.scheduler.plans.toleration_rules import first_end
 from reprieve.scheduler.queue.queue import Queue, Standing
 from reprieve.scheduler.reporting.decision import Growth
-from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter
+from reprieve.scheduler.reporting.status_reporter import Notice, StatusReporter, is_improving
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import pod_target
 
@@ -208,17 +208,23 @@ def _enqueue_now(state: State, key: DemandKey, now: Moment, *, changed: bool) ->
         case requester:
             standing = state.queue.standing(key)
             if standing is Standing.DECIDING:
-                state.queue.again(key)  # the other pods have their nodes, and one more joins them
+                state.queue.again(
+                    key, now.elapsed
+                )  # the other pods have their nodes, and one more joins them
             elif changed or standing in (None, Standing.GATED):
                 state.queue.add(key, requester.priority, now.elapsed, only_node=state.demands.only_node(key))
 
 
 def _report_improving_ended(state: State, key: DemandKey, found: NotYet | None, now: Moment) -> None:
-    """Its group may say that the plan is improved, and no decision follows that would say something else."""
+    """Its group may say that the plan is improved, and no decision follows that would say something else.
+
+    It may have said so for a predecessor.
+    """
     improving = state.improvements.of(key)
-    if improving is None or not improving.is_long(now.elapsed):
-        return
+    is_told = improving is not None and improving.is_long(now.elapsed)
     for group in state.demands.pod_groups_of(key):
+        if not (is_told or is_improving(group)):
+            continue
         if found is None:
             state.reporter.report_waiting_group(
                 group, Notice("no pod of the group waits for a node"), "NoPodWaits"
@@ -337,6 +343,9 @@ def on_synced(state: State, now: Moment) -> None:
     )
     for key in state.ledger.parts.demands():
         enqueue(state, key, now, changed=False)
+    for name, group in state.world.groups.tree().pod_groups.items():
+        if is_improving(group) and not state.world.groups.size(name):  # its pods were withdrawn meanwhile
+            enqueue(state, DemandKey.of_group(name), now, changed=False)
 
 
 def settle_promise(ledger: Ledger, world: World, queue: Queue, pod: Target, now: Moment) -> Assumed | None:

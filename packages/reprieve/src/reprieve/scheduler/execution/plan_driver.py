@@ -90,7 +90,7 @@ def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Mo
         state.plan_log.on_eviction_sent(key, pod)
     eviction_counting.count_sent(state.evictions, state.world, deletes, handover, now)
     if handover.stage is Stage.READY:
-        state.queue.again(key)
+        state.queue.again(key, now.elapsed)
     elif handover.stage is Stage.DRAINING and before.is_settling:
         state.queue.let_wait(key, now.elapsed)
     state.outbox.put(*effects)
@@ -266,7 +266,7 @@ def on_node_lost(state: State, node: str, now: Moment) -> None:
 
 def plan_anew(state: State, key: DemandKey, reason: EndReason, now: Moment) -> None:
     call_off(state, key, reason, now)
-    state.queue.again(key)
+    state.queue.again(key, now.elapsed)
 
 
 def call_off(state: State, key: DemandKey, reason: EndReason, now: Moment) -> None:

@@ -94,6 +94,7 @@ class _Entry:
     priority: int
     since: float  # when it was enqueued; among equals the first comes first
     standing: Standing
+    active_since: float = inf  # when it became active; later than any time: it was taken before its turn
     ready_at: float = 0.0  # the end of its backoff
     at_latest: float = inf  # a time of day: no backoff lasts longer
     failures: int = 0
@@ -173,7 +174,7 @@ class Queue:
             self._move(entry, Standing.GATED)
         else:
             entry.since = now
-            self._activate(entry)
+            self._activate(entry, now)
 
     def remove(self, key: DemandKey) -> None:
         entry = self._entries.pop(key, None)
@@ -210,10 +211,17 @@ class Queue:
         entry = self._entries.get(key)
         if entry is None or entry.standing not in (Standing.ACTIVE, Standing.WAITING):
             return False
+        if entry.standing is Standing.WAITING:
+            entry.active_since = inf
         entry.missed_all = False
         self._expecting.discard(key)
         self._move(entry, Standing.DECIDING)
         return True
+
+    def waited(self, key: DemandKey, now: float) -> float:
+        """For how many seconds a demand that is being decided has waited for its turn."""
+        entry = self._entries.get(key)
+        return max(now - entry.active_since, 0.0) if entry is not None else 0.0
 
     def wait(self, key: DemandKey, waits_for: frozenset[Change], now: float) -> None:
         """The demand does not fit. It comes back when one of these changes happens, after its backoff.
@@ -265,7 +273,7 @@ class Queue:
             if change not in LOCAL or not entry.only_node or entry.only_node in nodes:
                 entry.spared[change] += 1
         if change in AT_ONCE:
-            self._wake_at_once(change)
+            self._wake_at_once(change, now)
         for waiting in [self._waiting.get(place, {}) for place in dict.fromkeys(places)]:
             for keys in [keys for waits_for, keys in waiting.items() if change in waits_for]:
                 for key in [k for k in keys if k not in but]:
@@ -288,10 +296,10 @@ class Queue:
             for counts in [self._happened_at[place] for place in places if place in self._happened_at]:
                 counts.count(change)
 
-    def _wake_at_once(self, change: Change) -> None:
+    def _wake_at_once(self, change: Change, now: float) -> None:
         for entry in list(self._entries.values()):
             if change in entry.waits_for and entry.standing in (Standing.WAITING, Standing.BACKOFF):
-                self._activate(entry)
+                self._activate(entry, now)
 
     def expect(self, key: DemandKey, changes: frozenset[Change], due: Due, now: float) -> None:
         """The demand waits for further changes, and for a moment that no backoff makes it miss."""
@@ -351,11 +359,11 @@ class Queue:
         else:
             self._wait(entry, entry.waits_for, now)
 
-    def again(self, key: DemandKey) -> None:
+    def again(self, key: DemandKey, now: float) -> None:
         """The demand is decided at once, in the order of its old place in the queue."""
         entry = self._entries.get(key)
         if entry is not None:
-            self._activate(entry)
+            self._activate(entry, now)
 
     def advance(self, now: Moment) -> None:
         """Wakes all demands whose time has come."""
@@ -366,7 +374,7 @@ class Queue:
         while self._dated and self._dated[0][0] <= now.wall:
             dated = heappop(self._dated)
             if self._is_valid(dated):
-                self._activate(self._entries[dated[1]])
+                self._activate(self._entries[dated[1]], now.elapsed)
 
     def happened(self) -> Happened:
         """What happened so far, as far as any demand was in the queue."""
@@ -409,7 +417,7 @@ class Queue:
         if entry.ready_at > now:
             self._back_off(entry)
         else:
-            self._activate(entry)
+            self._activate(entry, now)
 
     def _back_off(self, entry: _Entry) -> None:
         self._move(entry, Standing.BACKOFF)
@@ -417,7 +425,9 @@ class Queue:
         if entry.at_latest < inf:
             heappush(self._dated, (entry.at_latest, entry.key, entry.ticket))
 
-    def _activate(self, entry: _Entry) -> None:
+    def _activate(self, entry: _Entry, now: float) -> None:
+        if entry.standing is not Standing.ACTIVE:
+            entry.active_since = now
         self._move(entry, Standing.ACTIVE)
         heappush(self._active, (-entry.priority, entry.since, entry.key, entry.ticket))
 

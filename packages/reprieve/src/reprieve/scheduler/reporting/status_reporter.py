@@ -14,6 +14,7 @@ from reprieve.scheduler.targets import group_target
 
 _TIMESTAMPS = 1.0  # seconds; conditions have no finer ones
 _LONGEST_NOTE = 1024  # what a Kubernetes event may say
+IMPROVING = "ImprovingPlan"  # why a group is not scheduled: its first plan is being improved
 _SCHEDULED, _DIVERGES = "PodGroupInitiallyScheduled", "PodsNotMatchingPriority"
 _INCOMPLETE = "PreemptionIncomplete"
 _GROWN = "reprieve.dev/ResizesGranted"
@@ -228,6 +229,11 @@ def _is_of_all_pods(effect: Effect) -> bool:
 
 def _warning(target: Target, text: str) -> Announce:
     return Announce(target, Tone.WARNING, "FailedScheduling", "Scheduling", text[:_LONGEST_NOTE])
+
+
+def is_improving(group: PodGroup) -> bool:
+    """Whether it says that its plan is being improved."""
+    return any(c.type == _SCHEDULED and c.reason == IMPROVING for c in group.status.conditions)
 
 
 def _is_true(group: PodGroup, condition: str) -> bool:
