@@ -5,7 +5,7 @@ from tests.minicluster.scene import Scene, pod, pod_key, template
 
 from reprieve.cluster.admission.features import ALL_FEATURES
 from reprieve.model.json import Json
-from reprieve_minicluster.admission import admitted
+from reprieve_minicluster.admission import admitted, create_admitted
 from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.store import Key
@@ -28,7 +28,7 @@ def scene_of(hard: Json, **spec: object) -> Scene:
 def send(scene: Scene, *bodies: Json) -> None:
     for body in bodies:
         resource = BY_NAME[body["kind"]].resource
-        scene.store.create(resource, admitted(scene.store, resource, body, ALL_FEATURES))
+        create_admitted(scene.store, resource, admitted(scene.store, resource, body, ALL_FEATURES))
 
 
 def refusal(scene: Scene, body: Json) -> str:

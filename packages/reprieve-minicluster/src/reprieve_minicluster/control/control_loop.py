@@ -24,6 +24,8 @@ class ControlLoop(Protocol):
     def step(self) -> float | None:
         """Returns when it must be called again even if nothing changes; None for never."""
 
+    def close(self) -> None: ...
+
 
 async def run_forever(start: Callable[[], ControlLoop], clock: Clock) -> None:
     """After a write that failed, start a new one: the memory of the old one may differ from the store."""
@@ -40,7 +42,7 @@ def earliest(*moments: float | None) -> float | None:
 
 
 async def _run(loop: ControlLoop, clock: Clock) -> None:
-    with closing(loop.informer):
+    with closing(loop):
         while True:
             at = loop.step()
             await loop.informer.wait(None if at is None else max(0.0, at - clock()))
@@ -63,6 +65,9 @@ class GuardedLoop(ABC):
         self._work()
         self._guard.retry_due()
         return earliest(self._next_at(), self._guard.next_at())
+
+    def close(self) -> None:
+        self.informer.close()
 
     @abstractmethod
     def _on_change(self, change: WatchEvent) -> None: ...

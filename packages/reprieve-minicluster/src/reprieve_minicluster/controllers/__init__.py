@@ -6,14 +6,17 @@ state of the cache at that time. A step makes a bounded number of writes: what i
 one, after the rest of the cluster has had its turn.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 from reprieve.cluster.admission.admission import DEFAULT_FEATURES, Features
 from reprieve.model.effects import Announce, Target, Tone
-from reprieve_minicluster.control.control_loop import GuardedLoop
+from reprieve.supervision.supervisor import log_mishap
+from reprieve_minicluster.auth.authentication import account_user
+from reprieve_minicluster.control.control_loop import GuardedLoop, earliest
 from reprieve_minicluster.control.delaying_queue import DelayingQueue
 from reprieve_minicluster.control.object_guard import ObjectWork, accepts_events
 from reprieve_minicluster.controllers import (
@@ -33,6 +36,7 @@ from reprieve_minicluster.controllers import (
 )
 from reprieve_minicluster.controllers.api_writes import (
     Create,
+    Execution,
     RequeueAt,
     UpdateStatus,
     Write,
@@ -53,8 +57,13 @@ from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds import BY_NAME, section
 from reprieve_minicluster.store import Key, Store, WatchEvent, parsed
 from reprieve_minicluster.store.conditions import StatusCondition, get_condition
+from reprieve_minicluster.store.metadata import Identity
 from reprieve_minicluster.store.scheduler_calls import announce
+from reprieve_minicluster.webhooks.calls import Replies, UnansweredError, Webhooks
+from reprieve_minicluster.webhooks.client import WebhookClient
+from reprieve_minicluster.webhooks.reviews import RequestOrigin
 
+_MOST_REVIEWS = 300  # writes that wait for webhooks
 _KEYS_PER_STEP = 300
 _REPLICATING = (ReplicaSetFacts.resource, ReplicationControllerFacts.resource)
 _WRITES_PER_STEP = 300
@@ -153,6 +162,13 @@ class ControllerManager(GuardedLoop):
         self._controllers = [one for one in controllers(delays) if one.name in selected]
         self._queue: DelayingQueue[tuple[int, Key], None] = DelayingQueue()
         self._left = 0  # writes that this step may still make
+        self._webhooks = WebhookClient()
+        self._reviews: dict[asyncio.Task[None], tuple[int, Key]] = {}
+
+    def close(self) -> None:
+        super().close()
+        for task in self._reviews:
+            task.cancel()
 
     def _work(self) -> None:
         """Reconcile the keys that are due."""
@@ -166,7 +182,9 @@ class ControllerManager(GuardedLoop):
                 self._queue.add((number, key), None, now)
 
     def _next_at(self) -> float | None:
-        return self._queue.next_at()
+        """The end of a review is no change that the loop would wake for."""
+        reviewed = self._clock() + self._delays.reconcile if self._reviews else None
+        return earliest(self._queue.next_at(), reviewed)
 
     def _on_change(self, change: WatchEvent) -> None:
         for thing in self._cache.apply(change):
@@ -189,26 +207,60 @@ class ControllerManager(GuardedLoop):
             self._queue.add((number, key), None, now + controller.delay)
 
     def _reconcile(self, number: int, key: Key) -> None:
+        if (number, key) in self._reviews.values():
+            return  # what it has begun to create would be created again: it is requeued then
         now, controller, writes = self._clock(), self._controllers[number], 0
         for write in islice(controller.reconcile(self._cache, key, now), _WRITES_PER_KEY):
             writes += 1
             self._left -= 1
-            requeue_at = self._executed(write, now)
+            requeue_at = self._executed(write, now, (number, key))
             if requeue_at is not None:
                 self._queue.add((number, key), None, requeue_at)
         if writes == _WRITES_PER_KEY:
             self._queue.add((number, key), None, now + controller.delay)
 
-    def _executed(self, write: Write, now: float) -> float | None:
+    def _executed(self, write: Write, now: float, work: tuple[int, Key]) -> float | None:
         """When to requeue the key, or None. A refused write is retried and does not stop the others."""
         if isinstance(write, RequeueAt):
             return write.at
+        origin = self._origin(work[0])
         try:
-            execute(self._store, write, now, self._features)
+            execute(self._store, write, now, self._features, origin)
         except ApiError as error:
             self._report(write, error, now)
             return now + self._delays.retry
+        except UnansweredError:
+            if len(self._reviews) >= _MOST_REVIEWS:
+                return now + self._delays.retry
+            self._reviews[asyncio.ensure_future(self._reviewed(write, origin, work))] = work
         return None
+
+    def _origin(self, number: int) -> RequestOrigin:
+        user = account_user("kube-system", f"{self._controllers[number].name}-controller")
+        described = {"username": user.name, "groups": list(user.groups)}
+        return RequestOrigin(described, Webhooks(self._store))
+
+    async def _reviewed(self, write: Execution, origin: RequestOrigin, work: tuple[int, Key]) -> None:
+        """Execute a write that webhooks have to review first."""
+        again = 0.0
+
+        def attempt(replies: Replies, identity: Identity | None) -> None:
+            known = replace(origin, webhooks=Webhooks(self._store, replies), identity=identity)
+            execute(self._store, write, self._clock(), self._features, known)
+
+        try:
+            await self._webhooks.attempted(attempt, self._store)
+        except ApiError as error:
+            self._report(write, error, self._clock())
+            again = self._delays.retry
+        except Exception as error:
+            log_mishap(f"{self._controllers[work[0]].name}: create what webhooks reviewed", error)
+            again = self._delays.retry
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            del self._reviews[task]
+            self._queue.add(work, None, self._clock() + again)
 
     def _report(self, write: Write, error: ApiError, now: float) -> None:
         """A group that cannot be created is reported on its Workload, once for each reason.

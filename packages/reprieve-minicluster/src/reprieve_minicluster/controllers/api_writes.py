@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from reprieve.cluster.admission.admission import Features
 from reprieve.model.json import Json
-from reprieve_minicluster.admission import admitted
+from reprieve_minicluster.admission import admitted, create_admitted
 from reprieve_minicluster.controllers.controller_cache import key_of
 from reprieve_minicluster.controllers.objects import Thing
 from reprieve_minicluster.kinds import ResourceKind, section
@@ -16,6 +16,7 @@ from reprieve_minicluster.store.conditions import (
     set_condition,
     set_condition_of,
 )
+from reprieve_minicluster.webhooks.reviews import RequestOrigin
 
 Change = Callable[[Json], object]  # changes a body in place; what it returns does not count
 
@@ -70,15 +71,21 @@ class RequeueAt:
     at: float
 
 
-Write = Create | Delete | Update | UpdateStatus | RequeueAt
+Execution = Create | Delete | Update | UpdateStatus
+Write = Execution | RequeueAt
 
 
 def execute(
-    store: Store, write: Create | Delete | Update | UpdateStatus, now: float, features: Features
+    store: Store,
+    write: Execution,
+    now: float,
+    features: Features,
+    origin: RequestOrigin | None = None,
 ) -> None:
+    """``origin``: of a new object that webhooks and policies review."""
     match write:
-        case Create():
-            store.create(write.resource, admitted(store, write.resource, write.body, features))
+        case Create(resource, body):
+            create_admitted(store, resource, admitted(store, resource, body, features, origin))
         case Delete():
             store.delete(write.key, write.uid)
         case Update():

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from reprieve.model.json import Json
-from reprieve_minicluster.errors import ApiError
 from reprieve_minicluster.kinds.kind import Conversion, ResourceKind, peek
 
 # Core events: the name in events.k8s.io.
@@ -30,23 +29,12 @@ def to_version(kind: ResourceKind, api_version: str, body: Json) -> Json:
     """A stored object in an API version."""
     if api_version == body.get("apiVersion"):
         return body
-    _check_convertible(kind, body)
     return _conversion(kind, api_version).shown({**body, "apiVersion": api_version})
 
 
 def to_storage_version(kind: ResourceKind, api_version: str, body: Json, before: Json | None = None) -> Json:
     """An object of an API version in the storage version; ``before`` is the object that it replaces."""
-    if api_version != kind.api_version:
-        _check_convertible(kind, body)
     return _conversion(kind, api_version).stored({**body, "apiVersion": kind.api_version}, before)
-
-
-def _check_convertible(kind: ResourceKind, body: Json) -> None:
-    if kind.custom is not None and kind.custom.webhook:
-        url, service = kind.custom.webhook.get("url"), peek(kind.custom.webhook, "service")
-        named = url or f"service {service.get('namespace')}/{service.get('name')}"
-        sentence = f"conversion webhook for {body.get('apiVersion')}, Kind={kind.kind} failed: {named}"
-        raise ApiError(500, "InternalError", f"{sentence}: the mini cluster calls no webhooks")
 
 
 def normalized(kind: ResourceKind, api_version: str, body: Json) -> Json:

@@ -116,7 +116,7 @@ def kind_of(encoded: bytes) -> ResourceKind:
                 name: printed_columns(items(v, "additionalPrinterColumns")) for name, v in versions.items()
             },
             scales=scales,
-            webhook=part(spec, "conversion", "webhook", "clientConfig"),
+            webhook=part(spec, "conversion", "webhook"),
         ),
     )
 

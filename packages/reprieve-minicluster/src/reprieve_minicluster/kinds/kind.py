@@ -160,6 +160,11 @@ class ResourceKind:
     custom: CustomKind | None = None
 
     @property
+    def converted_by_webhook(self) -> bool:
+        """Whether its versions differ in ways that only a webhook knows."""
+        return self.custom is not None and bool(self.custom.webhook)
+
+    @property
     def resource(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 

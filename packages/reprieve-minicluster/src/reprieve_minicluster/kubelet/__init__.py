@@ -75,6 +75,9 @@ class Kubelets:
         self._heartbeats = NodeHeartbeats(store, clock, timing.heartbeat_seconds)
         self.informer = Informer(store, ("nodes", "pods"))
 
+    def close(self) -> None:
+        self.informer.close()
+
     def step(self) -> float | None:
         """Read changes and run due tasks; returns when the next task is due."""
         for change in self.informer.poll():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from reprieve.cluster.admission.admission import AdmissionRequest, Features, Operation
 from reprieve.cluster.api.timestamps import Clock
+from reprieve.cluster.api.values import name_of, part, text_in
 from reprieve.model.json import Json
 from reprieve_minicluster.admission import admitted_request
 from reprieve_minicluster.auth.authentication import TokenIssuer, UserInfo
@@ -16,6 +17,11 @@ from reprieve_minicluster.rest.query_parameters import Query
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.rest.serialization import ObjectSerializer
 from reprieve_minicluster.store import Store
+from reprieve_minicluster.webhooks.calls import Webhooks
+from reprieve_minicluster.webhooks.client import WebhookClient
+from reprieve_minicluster.webhooks.matching import ReviewedRequest
+from reprieve_minicluster.webhooks.policies import is_reviewed, mutated, validate
+from reprieve_minicluster.webhooks.reviews import RequestOrigin
 
 _CERTIFICATES = "certificatesigningrequests.certificates.k8s.io"
 
@@ -28,6 +34,7 @@ class ApiContext:
     features: Features
     authorizer: RbacAuthorizer
     issuer: TokenIssuer
+    client: WebhookClient
 
     def dry_run(self) -> "ApiContext":
         """A context over a store that writes nothing."""
@@ -43,6 +50,11 @@ class ApiCall:
     request: ApiRequest
     query: Query
     serializer: ObjectSerializer
+    origin: RequestOrigin
+
+    @property
+    def webhooks(self) -> Webhooks:
+        return self.origin.webhooks
 
     @property
     def chosen(self) -> ApiContext:
@@ -51,7 +63,7 @@ class ApiCall:
 
     def admit_new(self, new: Json) -> Json:
         if self.place.kind.resource == _CERTIFICATES:
-            new = {**new, "spec": {**peek(new, "spec"), **_requester(self.request.user)}}
+            new = {**new, "spec": {**peek(new, "spec"), **described(self.request.user)}}
         return self._admit(Operation.CREATE, new, None)
 
     def admit_change(self, new: Json, old: Json) -> Json:
@@ -72,14 +84,33 @@ class ApiCall:
             subresource=place.part if place.part != "scale" else "",
             features=self.api.features,
         )
-        return admitted_request(self.chosen.store, request, place.kind)
+        # A change of scale was reviewed as such.
+        origin = self.origin if place.part != "scale" else None
+        return admitted_request(self.chosen.store, request, place.kind, origin)
+
+    def reviewed(self, operation: str, new: Json | None, old: Json | None = None) -> Json | None:
+        """A deletion, which has nothing ``new``, or the typed body of a subresource, as webhooks leave it.
+
+        An ApiError if they or policies refuse it.
+        """
+        place = self.place
+        name = place.name or name_of(old or new or {})
+        namespace = text_in(part(old or {}, "metadata"), "namespace") or place.namespace
+        request = ReviewedRequest(
+            operation, place.kind, place.api_version, place.part, namespace, name, new, old
+        )
+        if not is_reviewed(request):
+            return new
+        changed = mutated(request, self.origin)
+        validate(changed, self.origin)
+        return changed.new
 
     @property
     def ownership(self) -> FieldManager:
         return FieldManager(self.place, self.request, self.api.clock())
 
 
-def _requester(user: UserInfo) -> Json:
-    """What the server notes in a CertificateSigningRequest: who asks."""
+def described(user: UserInfo) -> Json:
     extra = {key: list(values) for key, values in user.extra.items()}
-    return {"username": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}
+    info: Json = {"username": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}
+    return {name: value for name, value in info.items() if value}

@@ -1,6 +1,6 @@
 """Handlers of deletions, and their DeleteOptions: the body of a request, or its query parameters."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,6 +24,8 @@ from reprieve_minicluster.rest.query_parameters import Query, unsupported
 from reprieve_minicluster.rest.request_bodies import read_object
 from reprieve_minicluster.rest.selection import predicate_of
 from reprieve_minicluster.store import Part, Store, Stored, check_preconditions
+from reprieve_minicluster.webhooks.calls import UnansweredError, WebhookCall
+from reprieve_minicluster.webhooks.policies import is_anything_reviewed
 
 T = TypeVar("T")
 
@@ -117,6 +119,7 @@ def delete(call: ApiCall) -> ApiResponse:
     options = delete_options_of(call.request, call.query)
     store = call.api.dry_run().store if options.dry_run else call.api.store
     old = store.get(call.place.key)
+    review_deletions(call, (old,))
     left = remove(store, old, options)
     if left is not None or call.place.kind.drains:
         return answer(call.serializer.one(left or old))
@@ -129,6 +132,8 @@ def delete_many(call: ApiCall) -> ApiResponse | Batched:
     items, extent = call.api.lists.list(call.place, call.query, predicate_of(call.place, call.query))
     for item in items:
         check_preconditions(item, options.uid, options.version)
+    review_deletions(call, items)
+    body = call.serializer.many(items, extent)
 
     def delete_in_batches() -> Generator[None, None, ApiResponse]:
         for number, item in enumerate(items, 1):
@@ -138,10 +143,22 @@ def delete_many(call: ApiCall) -> ApiResponse | Batched:
                 remove(store, item, options)
             if number % _DELETIONS_IN_A_ROW == 0:
                 yield
-        return answer(call.serializer.many(items, extent))
+        return answer(body)
 
     batched = Batched(delete_in_batches())
     return batched if len(items) > _DELETIONS_IN_A_ROW else batched.finished()
+
+
+def review_deletions(call: ApiCall, items: Iterable[Stored]) -> None:
+    """An ApiError if webhooks or policies refuse one of them; all webhooks are asked together."""
+    calls: list[WebhookCall] = []
+    for item in items if is_anything_reviewed(call.api.store) else ():
+        try:
+            call.reviewed("DELETE", None, call.serializer.value(item))
+        except UnansweredError as asked:
+            calls += asked.calls
+    if calls:
+        raise UnansweredError(calls)
 
 
 def remove(store: Store, old: Stored, options: DeleteOptions) -> Stored | None:

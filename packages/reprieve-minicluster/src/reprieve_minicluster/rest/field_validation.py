@@ -18,6 +18,8 @@ from reprieve_minicluster.rest.query_parameters import FieldValidation
 from reprieve_minicluster.rest.request_bodies import media_type, repeated_fields
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.store.metadata import without_duplicate_owners
+from reprieve_minicluster.webhooks.admission import GROUP
+from reprieve_minicluster.webhooks.policies import unread_expressions
 
 _MOST_LISTED = 100
 # In the words of kube-apiserver.
@@ -84,6 +86,8 @@ def check_types(api_version: str, kind: str, body: Json) -> None:
 
 
 def _unread_rule_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
+    if place.kind.group == GROUP:
+        return tuple(unread_expressions(body))
     return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
 
 

@@ -13,7 +13,7 @@ from reprieve_minicluster.auth.authentication import AUDIENCES, UserInfo
 from reprieve_minicluster.auth.policy_rules import RequestAttributes
 from reprieve_minicluster.errors import ApiError, bad_request, invalid
 from reprieve_minicluster.kinds import ResourceKind, peek
-from reprieve_minicluster.rest.api_call import ApiCall
+from reprieve_minicluster.rest.api_call import ApiCall, described
 from reprieve_minicluster.rest.delete_handlers import delete, delete_many
 from reprieve_minicluster.rest.field_validation import validated
 from reprieve_minicluster.rest.http_messages import Answer, ApiResponse, Stream, answer, failure
@@ -33,6 +33,8 @@ from reprieve_minicluster.rest.subresources import (
 )
 from reprieve_minicluster.rest.write_handlers import create, finalize, patch_or_apply, replace
 from reprieve_minicluster.store import EventType, Store, Stored, WatchEvent
+from reprieve_minicluster.webhooks.calls import UnansweredError, WebhookCall
+from reprieve_minicluster.webhooks.client import WebhookClient
 
 
 def review(call: ApiCall) -> ApiResponse:
@@ -113,7 +115,7 @@ def _self_rules(call: ApiCall, spec: Json) -> Json:
 
 
 def _self_subject(call: ApiCall, spec: Json) -> Json:
-    return {"userInfo": _described(call.request.user)}
+    return {"userInfo": described(call.request.user)}
 
 
 def _token(call: ApiCall, spec: Json) -> Json:
@@ -127,17 +129,11 @@ def _token(call: ApiCall, spec: Json) -> Json:
     shared = [audience for audience in known.audiences if audience in asked]
     if not shared:
         return _not_authenticated(f"it is for {', '.join(known.audiences)}, and not for {', '.join(asked)}")
-    return {"authenticated": True, "user": _described(known.user), "audiences": shared}
+    return {"authenticated": True, "user": described(known.user), "audiences": shared}
 
 
 def _not_authenticated(why: str) -> Json:
     return {"authenticated": False, "error": f"invalid bearer token: {why}", "user": {}}
-
-
-def _described(user: UserInfo) -> Json:
-    extra = {key: list(values) for key, values in user.extra.items()}
-    info: Json = {"username": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}
-    return {name: value for name, value in info.items() if value}
 
 
 _ANSWERS: Mapping[str, Callable[[ApiCall, Json], Json]] = {
@@ -172,7 +168,7 @@ def watch(call: ApiCall) -> Stream:
     """Validates the whole request before the stream starts."""
     wanted = predicate_of(call.place, call.query)
     options = watch_options_of(call.query, call.api.store.version)
-    return Stream(watch_stream(call.api.store, call.serializer, wanted, options))
+    return Stream(watch_stream(call.api.store, call.serializer, call.api.client, wanted, options))
 
 
 def reject_simulated(call: ApiCall) -> ApiResponse:
@@ -236,6 +232,7 @@ def verbs_of(kind: ResourceKind, part: str = "") -> list[str]:
 
 # What is taken from the log and made for a client at once: one that does not read keeps no more in memory.
 _POLLED_EVENTS = 100
+_ADDED_EVENTS = 2500
 _CHUNK_EVENTS = 500
 _CHUNK_BYTES = 128 * 1024
 _LONGEST = 3600.0
@@ -283,19 +280,42 @@ def watch_options_of(query: Query, newest: int) -> WatchOptions:
 
 
 async def watch_stream(
-    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+    store: Store,
+    serializer: ObjectSerializer,
+    client: WebhookClient,
+    wanted: SelectionPredicate,
+    options: WatchOptions,
 ) -> AsyncGenerator[bytes, None]:
     """Chunks of whole lines. An expired watch ends with an ERROR line."""
     try:
-        async with aclosing(_events(store, serializer, wanted, options)) as chunks:
+        async with aclosing(_events(store, serializer, client, wanted, options)) as chunks:
             async for chunk in chunks:
                 yield chunk
     except ApiError as error:
         yield msgspec.json.encode({"type": "ERROR", "object": failure(error)}) + b"\n"
 
 
+async def _converting(
+    serializer: ObjectSerializer, items: Iterable[Stored], client: WebhookClient
+) -> ObjectSerializer:
+    """A serializer that can show these objects, also if a webhook has to convert them."""
+    if not serializer.kind.converted_by_webhook:
+        return serializer
+    calls: list[WebhookCall] = []
+    for item in items:
+        try:
+            serializer.value(item)
+        except UnansweredError as asked:
+            calls += asked.calls
+    return serializer.knowing(await client.ask(calls))
+
+
 async def _events(
-    store: Store, serializer: ObjectSerializer, wanted: SelectionPredicate, options: WatchOptions
+    store: Store,
+    serializer: ObjectSerializer,
+    client: WebhookClient,
+    wanted: SelectionPredicate,
+    options: WatchOptions,
 ) -> AsyncGenerator[bytes, None]:
     time = asyncio.get_running_loop().time
     ends = time() + options.seconds
@@ -304,13 +324,18 @@ async def _events(
     with closing(store.watch((serializer.kind.resource,), since)) as watch:
         if options.shows_all:
             there = store.list((serializer.kind.resource,), serializer.place.namespace).items
-            for chunk in _chunks(lines.added(there)):
-                yield chunk
+            for start in range(0, len(there), _ADDED_EVENTS):
+                some = there[start : start + _ADDED_EVENTS]
+                lines.serializer = await _converting(serializer, some, client)
+                for chunk in _chunks(lines.added(some)):
+                    yield chunk
         if options.marks_the_end:
             yield serializer.bookmark(since, ends_initial_events=True)
         next_bookmark = time() + _BOOKMARK_EVERY if options.bookmarks else ends
         while True:
-            for chunk in _chunks(lines.changed(watch.poll(_POLLED_EVENTS))):
+            changes = watch.poll(_POLLED_EVENTS)
+            lines.serializer = await _converting(serializer, (c.object for c in changes), client)
+            for chunk in _chunks(lines.changed(changes)):
                 yield chunk
             await watch.wait(max(0.0, min(next_bookmark, ends) - time()))
             if options.bookmarks and time() >= min(next_bookmark, ends):
@@ -325,7 +350,7 @@ class _Lines:
     deleted."""
 
     def __init__(self, serializer: ObjectSerializer, wanted: SelectionPredicate) -> None:
-        self._serializer = serializer
+        self.serializer = serializer
         self._wanted = wanted
         self._first = True
 
@@ -349,7 +374,7 @@ class _Lines:
         return EventType.ADDED if is_now else None
 
     def _line(self, event_type: EventType, stored: Stored) -> bytes:
-        line = self._serializer.event(event_type, stored, first=self._first)
+        line = self.serializer.event(event_type, stored, first=self._first)
         self._first = False
         return line
 

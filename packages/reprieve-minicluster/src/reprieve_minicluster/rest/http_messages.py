@@ -1,7 +1,7 @@
 """Requests and responses of the API, independent of any HTTP server."""
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import msgspec
@@ -10,6 +10,8 @@ from reprieve.model.json import Json
 from reprieve_minicluster.auth.authentication import ADMIN, UserInfo
 from reprieve_minicluster.errors import ApiError, bad_request
 from reprieve_minicluster.kinds import ResourceKind
+from reprieve_minicluster.store.metadata import Identity
+from reprieve_minicluster.webhooks.calls import Replies
 
 JSON = "application/json"
 _MOST_WARNED = 4096  # characters: clients refuse long headers
@@ -20,7 +22,8 @@ _encode = msgspec.json.Encoder().encode
 class ApiRequest:
     """``path`` is still percent-encoded; of a repeated query parameter, the first counts.
 
-    ``agent``: the User-Agent header.
+    ``agent``: the User-Agent header. ``replies``: what webhooks have answered about it; ``identity``: that of
+    the object that it creates, if it waited for them.
     """
 
     method: str
@@ -31,6 +34,8 @@ class ApiRequest:
     body: bytes = b""
     user: UserInfo = ADMIN
     agent: str = ""
+    replies: Replies = field(default_factory=dict)
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,14 @@ def warning_header(warnings: tuple[str, ...]) -> dict[str, str]:
     ends = accumulate(len(text) for text in quoted)
     text = ", ".join(text for text, end in zip(quoted, ends, strict=True) if end <= _MOST_WARNED)
     return {"Warning": text} if text else {}
+
+
+def with_warnings(response: ApiResponse, warnings: tuple[str, ...]) -> ApiResponse:
+    """Further warnings, after those that it has."""
+    if not warnings:
+        return response
+    texts = filter(None, (response.headers.get("Warning"), *warning_header(warnings).values()))
+    return replace(response, headers={**response.headers, "Warning": ", ".join(texts)})
 
 
 def _quoted(text: str) -> str:

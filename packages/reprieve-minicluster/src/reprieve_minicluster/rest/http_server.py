@@ -27,7 +27,7 @@ from reprieve_minicluster.bootstrap import LOOPBACK
 from reprieve_minicluster.cluster import MiniCluster
 from reprieve_minicluster.errors import ApiError, bad_request, too_large
 from reprieve_minicluster.kinds import BY_NAME
-from reprieve_minicluster.rest.api_call import ApiCall, ApiContext
+from reprieve_minicluster.rest.api_call import ApiCall, ApiContext, described
 from reprieve_minicluster.rest.authorization import attributes_of, authorize, impersonated
 from reprieve_minicluster.rest.handlers import handler
 from reprieve_minicluster.rest.http_messages import (
@@ -41,6 +41,7 @@ from reprieve_minicluster.rest.http_messages import (
     Subject,
     refusal,
     status_subject,
+    with_warnings,
 )
 from reprieve_minicluster.rest.listing import PagedLists
 from reprieve_minicluster.rest.non_resource_paths import (
@@ -57,6 +58,12 @@ from reprieve_minicluster.rest.request_bodies import LARGEST
 from reprieve_minicluster.rest.routes import NonResourcePath, ResourcePath, catalogue_of, route
 from reprieve_minicluster.rest.serialization import serializer_of
 from reprieve_minicluster.store import StorageError, Store
+from reprieve_minicluster.store.metadata import Identity
+from reprieve_minicluster.webhooks.calls import Replies, UnansweredError, Webhooks
+from reprieve_minicluster.webhooks.client import WebhookClient
+from reprieve_minicluster.webhooks.reviews import RequestOrigin
+
+_REVIEW_SECONDS = 60.0  # for all webhooks of a request
 
 
 class ApiServer:
@@ -72,7 +79,13 @@ class ApiServer:
     ) -> None:
         self._own = own
         self._api = ApiContext(
-            store, PagedLists(store), clock, features, RbacAuthorizer(store), TokenIssuer(secret)
+            store,
+            PagedLists(store),
+            clock,
+            features,
+            RbacAuthorizer(store),
+            TokenIssuer(secret),
+            WebhookClient(),
         )
         self._features = features
         self._kinds = store.kinds
@@ -104,7 +117,32 @@ class ApiServer:
         return known
 
     def answer(self, request: ApiRequest) -> Answer:
+        """An UnansweredError if it needs further replies of webhooks: then nothing has changed."""
+        before = self._api.store.version
+        try:
+            return self._answered(request)
+        except UnansweredError:
+            assert self._api.store.version == before, "a request must ask before it writes"
+            raise
+
+    async def reviewed(self, request: ApiRequest) -> Answer:
+        """The answer when the webhooks that it needs have replied, for a limited time."""
+
+        def attempt(replies: Replies, identity: Identity | None) -> Answer:
+            return self.answer(replace(request, replies=replies, identity=identity))
+
+        try:
+            async with asyncio.timeout(_REVIEW_SECONDS):
+                return await self._api.client.attempted(attempt, self._api.store)
+        except TimeoutError:
+            message = f"webhooks have not answered the request within {_REVIEW_SECONDS:g} s"
+            return refusal(ApiError(504, "Timeout", message))
+        except ApiError as error:
+            return refusal(error)
+
+    def _answered(self, request: ApiRequest) -> Answer:
         place: ResourcePath | NonResourcePath = NonResourcePath(())
+        warnings: list[str] = []
         self._refresh_kinds()
         try:
             place = route(request.path, self._catalogue)
@@ -112,9 +150,17 @@ class ApiServer:
             if isinstance(place, NonResourcePath):
                 return self._non_resource(place, request)
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
-            found = handler(place, request.method)(self._call(place, request))
+            if place.kind.converted_by_webhook and request.method != "GET":
+                # What is to be said of an object must be known before it is written.
+                dry = replace(request, query={**request.query, "dryRun": "All"})
+                rehearsed = handler(place, request.method)(self._call(place, dry, []))
+                if isinstance(rehearsed, ApiResponse) and rehearsed.status >= 400:
+                    return rehearsed
+            found = handler(place, request.method)(self._call(place, request, warnings))
         except (ApiError, StorageError) as error:
-            return _refusal(place, error)
+            found = _refusal(place, error)
+        if isinstance(found, ApiResponse):
+            return with_warnings(found, tuple(warnings))
         return Batched(_refusing(place, found.batches)) if isinstance(found, Batched) else found
 
     def _refresh_kinds(self) -> None:
@@ -123,7 +169,7 @@ class ApiServer:
             self._kinds = self._api.store.kinds
             self._catalogue = catalogue_of(self._features, self._kinds.values())
 
-    def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> Answer:
+    def _non_resource(self, place: NonResourcePath, request: ApiRequest) -> ApiResponse:
         if not place.steps or place.steps[0] not in PUBLIC:
             authorize(self._api.authorizer, request.user, attributes_of(place, request))
         page = self._own.pages.get(request.path)
@@ -157,11 +203,15 @@ class ApiServer:
             raise bad_request(str(error)) from error
         return ApiResponse(200, content, content_type=page.content_type)
 
-    def _call(self, place: ResourcePath, request: ApiRequest) -> ApiCall:
+    def _call(self, place: ResourcePath, request: ApiRequest, warnings: list[str]) -> ApiCall:
         query = Query(request.query)
         is_list = not place.name and request.method in ("GET", "DELETE")
-        serializer = serializer_of(place, request, query, self._api.clock(), is_list=is_list)
-        return ApiCall(self._api, place, request, query, serializer)
+        webhooks = Webhooks(self._api.store, request.replies)
+        serializer = serializer_of(place, request, self._api.clock(), webhooks, is_list=is_list)
+        origin = RequestOrigin(
+            described(request.user), webhooks, query.is_dry_run, request.identity, warnings
+        )
+        return ApiCall(self._api, place, request, query, serializer, origin)
 
 
 def _refusing(
@@ -369,7 +419,11 @@ class HttpServer:
         except web.RequestPayloadError:
             return refusal(bad_request("the body of the request does not match its Content-Encoding"))
         try:
-            answer = self._api_server.answer(_request_of(request, body, user))
+            asked = _request_of(request, body, user)
+            try:
+                answer = self._api_server.answer(asked)
+            except UnansweredError:
+                answer = await self._api_server.reviewed(asked)
             return await _finished(answer) if isinstance(answer, Batched) else answer
         except Exception:
             # A bug of the server: the client gets a plain 500, and the log the traceback.

@@ -1,7 +1,7 @@
 """Serialization of stored objects for one client: in its API version, as object, table or metadata."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import msgspec
@@ -9,12 +9,13 @@ import msgspec
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds import ResourceKind
 from reprieve_minicluster.kinds.cells import TableColumn
-from reprieve_minicluster.kinds.conversion import to_version
 from reprieve_minicluster.rest.http_messages import ApiRequest
 from reprieve_minicluster.rest.negotiation import ResponseForm, form_of
 from reprieve_minicluster.rest.query_parameters import Query
 from reprieve_minicluster.rest.routes import ResourcePath
 from reprieve_minicluster.store import EventType, Stored, parsed
+from reprieve_minicluster.webhooks.calls import Replies, Webhooks
+from reprieve_minicluster.webhooks.conversion import all_converted
 
 META = "meta.k8s.io/v1"
 
@@ -101,6 +102,7 @@ class ObjectSerializer:
     form: ResponseForm
     include: Included
     now: float
+    webhooks: Webhooks
 
     @property
     def kind(self) -> ResourceKind:
@@ -113,7 +115,20 @@ class ObjectSerializer:
         return _encode(self.value(stored))
 
     def value(self, stored: Stored) -> Json:
-        return to_version(self.kind, self.place.api_version, parsed(stored))
+        return self.values((stored,))[0]
+
+    def values(self, items: Sequence[Stored]) -> list[Json]:
+        """Together, since a webhook converts many objects in one call."""
+        bodies = [parsed(item) for item in items]
+        return all_converted(self.kind, self.place.api_version, bodies, self.webhooks)
+
+    def knowing(self, replies: Replies) -> "ObjectSerializer":
+        return replace(self, webhooks=replace(self.webhooks, replies=replies))
+
+    def _raws(self, items: Sequence[Stored]) -> Iterable[bytes]:
+        if self.kind.converted_by_webhook:
+            return map(_encode, self.values(items))
+        return map(self.raw, items)
 
     def one(self, stored: Stored) -> bytes:
         match self.form:
@@ -134,7 +149,7 @@ class ObjectSerializer:
                         "kind": "PartialObjectMetadataList",
                         "apiVersion": META,
                         "metadata": extent.metadata,
-                        "items": [metadata_only(self.value(item)) for item in items],
+                        "items": [metadata_only(value) for value in self.values(items)],
                     }
                 )
             case ResponseForm.OBJECT:
@@ -143,7 +158,7 @@ class ObjectSerializer:
                     "apiVersion": self.place.api_version,
                     "metadata": extent.metadata,
                 }
-                return _encode(head)[:-1] + b',"items":[' + b",".join(map(self.raw, items)) + b"]}"
+                return _encode(head)[:-1] + b',"items":[' + b",".join(self._raws(items)) + b"]}"
 
     # --- watching --------------------------------------------------------------------------------
 
@@ -172,17 +187,16 @@ class ObjectSerializer:
 
     def _table(self, items: Sequence[Stored], extent: ListExtent, *, headed: bool = True) -> Json:
         columns = self.kind.columns_in(self.place.version)
-        rows = (self._row(item, columns) for item in items)
+        shown = self.values(items)
+        # Columns of our own kinds are of the stored version.
+        read = shown if self.kind.custom is not None else map(parsed, items)
+        rows = (row(columns, *bodies, self.include, self.now) for bodies in zip(read, shown, strict=True))
         head = definitions(self.kind, self.place.version) if headed else []
         return table(rows, head, extent.metadata)
 
-    def _row(self, stored: Stored, columns: Sequence[TableColumn]) -> Json:
-        body = parsed(stored)
-        shown = to_version(self.kind, self.place.api_version, body)
-        return row(columns, body, shown, self.include, self.now)
-
 
 def serializer_of(
-    place: ResourcePath, request: ApiRequest, query: Query, now: float, *, is_list: bool
+    place: ResourcePath, request: ApiRequest, now: float, webhooks: Webhooks, *, is_list: bool
 ) -> ObjectSerializer:
-    return ObjectSerializer(place, form_of(request.accept, is_list=is_list), included(query), now)
+    form, include = form_of(request.accept, is_list=is_list), included(Query(request.query))
+    return ObjectSerializer(place, form, include, now, webhooks)

@@ -46,8 +46,10 @@ def patch_scale(call: ApiCall) -> ApiResponse:
 
 
 def _scaled(call: ApiCall, change: Change) -> ApiResponse:
-    scale = change(_scale_of(call, call.api.store.get(call.place.key)))
+    before = _scale_of(call, call.api.store.get(call.place.key))
+    scale = change(before)
     check_type(scale, SCALE_VERSION, "Scale")
+    scale = call.reviewed("UPDATE", {**scale, "apiVersion": SCALE_VERSION, "kind": "Scale"}, before) or scale
     replicas = _replicas(scale)
     meta = metadata_of(scale) if "metadata" in scale else {}
     if meta.get("name") not in (None, "", call.place.name):
@@ -72,7 +74,7 @@ def _replicas(scale: Json) -> int:
 
 
 def _scale_of(call: ApiCall, stored: Stored) -> Json:
-    body, places = parsed(stored), _places(call.place)
+    body, places = call.serializer.value(stored), _places(call.place)
     meta, wanted, there = body["metadata"], at(body, places.wanted), at(body, places.there)
     selector = at(body, places.selector) if places.selector else ""
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -148,6 +150,7 @@ def create_binding(call: ApiCall) -> ApiResponse:
     node, annotations = _node(peek(body, "target")), _annotations(peek(body, "metadata"))
     api = call.chosen
     stored = api.store.get(key)
+    call.reviewed("CREATE", {**body, "apiVersion": "v1", "kind": "Binding"})
     if assigned := peek(parsed(stored), "spec").get("nodeName"):
         raise conflict(str(key), f'it is already assigned to node "{assigned}"')
     uid = str(peek(body, "metadata").get("uid") or "")
@@ -236,6 +239,7 @@ _SELECTOR = msgspec.json.Decoder(LabelSelector | None)
 def create_eviction(call: ApiCall) -> ApiResponse:
     body = read_object(call.request)
     _check_head(body, call.place.name)
+    call.reviewed("CREATE", {"apiVersion": "policy/v1", "kind": "Eviction", **body})
     options = delete_options_from(peek(body, "deleteOptions"), call.query)
     store = call.api.dry_run().store if options.dry_run else call.api.store
     pod = store.get(call.place.key)

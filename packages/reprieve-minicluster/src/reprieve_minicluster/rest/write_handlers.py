@@ -6,13 +6,14 @@ from typing import Any
 from reprieve.cluster.admission.defaults import default
 from reprieve.cluster.api.values import without_nulls
 from reprieve.model.json import Json
+from reprieve_minicluster.admission import create_admitted
 from reprieve_minicluster.auth.authentication import UserInfo
 from reprieve_minicluster.auth.authorizer import GROUP, RbacAuthorizer, binding_of, role_of
 from reprieve_minicluster.auth.policy_rules import EVERYTHING, PolicyRule, RequestAttributes, uncovered
 from reprieve_minicluster.controllers.content_deletion import released
 from reprieve_minicluster.errors import ApiError, bad_request, conflict, invalid, not_found
 from reprieve_minicluster.kinds import BY_NAME, NAMESPACE_FINALIZER, peek
-from reprieve_minicluster.kinds.conversion import normalized, to_storage_version, to_version
+from reprieve_minicluster.kinds.conversion import normalized
 from reprieve_minicluster.rest.api_call import ApiCall
 from reprieve_minicluster.rest.authorization import attributes_of, authorize, forbidden
 from reprieve_minicluster.rest.field_validation import ValidatedBody, validated, validated_patch
@@ -23,6 +24,7 @@ from reprieve_minicluster.rest.request_bodies import as_object, from_yaml, media
 from reprieve_minicluster.rest.routes import ResourcePath, with_namespace, with_type_meta
 from reprieve_minicluster.store import Part, Stored, check_preconditions, parsed, without_status
 from reprieve_minicluster.store.metadata import expected_version, metadata_of
+from reprieve_minicluster.webhooks.conversion import converted, converted_to_storage
 
 
 def create(call: ApiCall) -> ApiResponse:
@@ -66,8 +68,8 @@ def _read(call: ApiCall) -> ValidatedBody:
 def created(call: ApiCall, admitted: Json, owners: list[Json]) -> Stored:
     """``owners``: its managedFields."""
     place = call.place
-    form = to_storage_version(place.kind, place.api_version, admitted)
-    return call.chosen.store.create(place.kind.resource, form, owners)
+    form = converted_to_storage(place.kind, place.api_version, admitted, call.webhooks)
+    return create_admitted(call.chosen.store, place.kind.resource, form, owners)
 
 
 def replace(call: ApiCall) -> ApiResponse:
@@ -116,7 +118,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
     place, api = call.place, call.chosen
     stored = api.store.get(place.key)
     before = parsed(stored)
-    old = to_version(place.kind, place.api_version, before)
+    old = converted(place.kind, place.api_version, before, call.webhooks)
     new = with_namespace(place, change(old))
     check_escalation(api.authorizer, call.request.user, place, new, old)
     meta = metadata_of(new)
@@ -126,7 +128,7 @@ def written(call: ApiCall, change: Change, *, counts_owners: bool = True) -> Sto
         raise invalid(str(place.key), "metadata.uid", "the field is immutable")
     check_preconditions(stored, uid, expected_version(meta))
     admitted = call.admit_change(normalized(place.kind, place.api_version, new), old)
-    form = to_storage_version(place.kind, place.api_version, admitted, before)
+    form = converted_to_storage(place.kind, place.api_version, admitted, call.webhooks, before)
     owners = meta.get("managedFields")
     if counts_owners:
         owners = call.ownership.of_changed(admitted, old)

@@ -4,6 +4,7 @@ Nothing is random: names and UIDs derive from the version at which an object was
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID, uuid5
 
@@ -32,16 +33,36 @@ _UIDS = UUID("6a1f2b9e-7a3c-5d7e-9c55-0d7b0c2f4e11")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 5
 _SCATTER = 7_654_321  # coprime to the number of suffixes: neighbouring versions differ, and none repeats
+_APART = 4_999_999  # between the suffixes of a request that waits and one that does not
 _LONGEST_BASE = 63 - _SUFFIX
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """From what the UID of a new object, and a generated name, derive: the version at which it is stored.
+
+    ``waited``: a number of the request, if it waits for webhooks: then another object may get that version.
+    """
+
+    version: int
+    waited: int = 0
+
+    @property
+    def uid(self) -> str:
+        return _uid(f"{self.version}.{self.waited}" if self.waited else str(self.version))
+
+    @property
+    def suffix(self) -> str:
+        return suffix_at(self.version + self.waited * _APART)
+
+
 @lru_cache(maxsize=16)  # called before an object is admitted and again when it is stored
-def uid_at(version: int) -> str:
-    return str(uuid5(_UIDS, str(version)))
+def _uid(place: str) -> str:
+    return str(uuid5(_UIDS, place))
 
 
-def suffix_at(version: int) -> str:
-    number = version * _SCATTER % len(_ALPHABET) ** _SUFFIX
+def suffix_at(place: int) -> str:
+    number = place * _SCATTER % len(_ALPHABET) ** _SUFFIX
     letters = []
     for _ in range(_SUFFIX):
         number, digit = divmod(number, len(_ALPHABET))
@@ -78,14 +99,14 @@ def namespace_of(kind: ResourceKind, meta: Json) -> str:
     return _text(kind.kind, meta, "namespace") or "default"
 
 
-def named(kind: str, meta: Json, version: int) -> Json:
+def named(kind: str, meta: Json, identity: Identity) -> Json:
     """The metadata with a name, generated from generateName where none is given."""
     if meta.get("name"):
         return meta
     base = _text(kind, meta, "generateName")
     if not base:
         raise invalid(kind, "metadata.name", "expected a name or a generateName")
-    return {**meta, "name": base[:_LONGEST_BASE] + suffix_at(version)}
+    return {**meta, "name": base[:_LONGEST_BASE] + identity.suffix}
 
 
 def _text(kind: str, meta: Json, field: str) -> str:
@@ -95,13 +116,13 @@ def _text(kind: str, meta: Json, field: str) -> str:
     return value
 
 
-def born(meta: Json, key: Key, version: int, moment: float) -> Json:
+def born(meta: Json, key: Key, uid: str, moment: float) -> Json:
     """The metadata of a new object."""
     scope = {"namespace": key.namespace} if key.namespace else {}
     return {
         "name": key.name,
         **scope,
-        "uid": uid_at(version),
+        "uid": uid,
         "creationTimestamp": stamp(moment),
         **_own(meta),
     }

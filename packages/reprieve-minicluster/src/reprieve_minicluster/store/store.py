@@ -18,6 +18,7 @@ from reprieve_minicluster.errors import already_exists, conflict, not_found, too
 from reprieve_minicluster.kinds import BY_RESOURCE, GenerationRule, ResourceKind, StatusSubresource, peek
 from reprieve_minicluster.kinds.custom import DEFINITIONS, DefinedKinds
 from reprieve_minicluster.store.metadata import (
+    Identity,
     adopted,
     born,
     expected_version,
@@ -76,6 +77,7 @@ class Store:
     ) -> None:
         self.clock = clock
         self._built_in = kinds
+        self._waiting = 0
         self._backend = backend
         self._objects: dict[str, dict[Key, Stored]] = {resource: {} for resource in kinds}
         self.unreadable: dict[Key, Exception] = {}  # objects that the backend has, and that are not loaded
@@ -177,11 +179,17 @@ class Store:
 
     # --- writing -------------------------------------------------------------------------------------
 
-    def create(self, resource: str, body: Json, owners: Owners = None) -> Stored:
+    def identity(self) -> Identity:
+        """That of a new object that is not stored at once, and of no other."""
+        self._waiting += 1
+        return Identity(self.version + 1, self._waiting)
+
+    def create(self, resource: str, body: Json, owners: Owners = None, uid: str = "") -> Stored:
+        """``uid``: the one with which the object was admitted."""
         table = self._table(resource)
         kind = self.kinds[resource]
         version = self.version + 1
-        meta = named(kind.kind, metadata_of(body), version)
+        meta = named(kind.kind, metadata_of(body), Identity(version))
         key = key_of_body(kind, {"kind": kind.kind, "metadata": meta})
         if key in table:
             raise already_exists(str(key))
@@ -189,7 +197,7 @@ class Store:
             "apiVersion": kind.api_version,
             "kind": kind.kind,
             **body,
-            "metadata": born(meta, key, version, self.clock()),
+            "metadata": born(meta, key, uid or Identity(version).uid, self.clock()),
         }
         if kind.generation is not GenerationRule.NONE:
             made["metadata"]["generation"] = 1
@@ -201,7 +209,7 @@ class Store:
         """Store an object of another cluster, with its UID, timestamps and status."""
         kind = self.kinds[resource]
         key = key_of_body(kind, body)
-        meta = {**born({}, key, self.version + 1, self.clock()), **adopted(metadata_of(body))}
+        meta = {**born({}, key, Identity(self.version + 1).uid, self.clock()), **adopted(metadata_of(body))}
         made = {"apiVersion": kind.api_version, **body, "kind": kind.kind, "metadata": meta}
         return self._put(key, made, self.find(key))
 

@@ -62,6 +62,7 @@ __all__ = [
     "Operation",
     "RefusalReason",
     "admit",
+    "complete",
 ]
 
 
@@ -98,6 +99,8 @@ class AdmissionRequest:
         return self.operation is Operation.CREATE
 
 
+_STATUS = ("status", "approval")
+_COMPLETED_LAST = ("Job", "Service")  # a selector and an address are generated after mutation
 AdmissionAnswer = Json | tuple[FieldError, ...] | AdmissionRefusal
 
 
@@ -110,10 +113,9 @@ def admit(request: AdmissionRequest, lookup: Lookup) -> AdmissionAnswer:
         sent, old = without_nulls(request.new), without_nulls(request.old or {})
     except TooDeepError:
         return (FieldError("", ErrorType.INVALID, None, "the object must have fewer levels of nesting"),)
-    if request.subresource in ("status", "approval"):
+    if request.subresource in _STATUS:
         return _admit_status(request, sent, old)
-    body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
-    default(body, request.version, request.features)
+    body = _defaulted(request, sent, old)
     if old:
         # An object that was stored before a field had a default gets it now: a default is not a change.
         default(old, request.version, request.features)
@@ -126,6 +128,26 @@ def admit(request: AdmissionRequest, lookup: Lookup) -> AdmissionAnswer:
     if errors:
         return tuple(errors)
     return _last_refusal(request, body, old, lookup) or body
+
+
+def complete(request: AdmissionRequest, lookup: Lookup) -> Json:
+    """The object with its defaults, as a mutating webhook sees it: ``admit`` takes what becomes of it."""
+    try:
+        sent, old = without_nulls(request.new), without_nulls(request.old or {})
+    except TooDeepError:
+        return request.new
+    if request.subresource in _STATUS:
+        return _with_status_of(request.kind, sent, old)
+    body = _defaulted(request, sent, old)
+    if request.kind not in _COMPLETED_LAST:
+        _complete(request, body, old, lookup)
+    return body
+
+
+def _defaulted(request: AdmissionRequest, sent: Json, old: Json) -> Json:
+    body = _started(request, resized(sent, old) if request.subresource == "resize" else sent)
+    default(body, request.version, request.features)
+    return body
 
 
 def _last_refusal(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reprieve_minicluster.errors import ApiError
-from reprieve_minicluster.rest.patches import apply_operations
+from reprieve_minicluster.json_patch import apply_operations
 
 DOCUMENT = {"a": {"b": [1, 2, 3]}, "m~n": 8, "x/y": 9, "flag": True}
 

@@ -15,6 +15,7 @@ from reprieve.cluster.admission.admission import (
     Operation,
     RefusalReason,
     admit,
+    complete,
 )
 from reprieve.cluster.admission.admission_plugins import Lookup, namespace_lifecycle
 from reprieve.cluster.admission.cel_rules import check_rules
@@ -33,13 +34,16 @@ from reprieve.cluster.admission.validation.metadata import (
     check_new_metadata,
 )
 from reprieve.cluster.api.names import dns_subdomain
-from reprieve.cluster.api.values import part, text_in, without_nulls
+from reprieve.cluster.api.values import name_of, part, text_in, without_nulls
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, Cause
 from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE, ResourceKind, StatusSubresource, peek
 from reprieve_minicluster.kinds.conversion import to_storage_version
 from reprieve_minicluster.store import Key, Part, Store, Stored, parsed
-from reprieve_minicluster.store.metadata import named, uid_at
+from reprieve_minicluster.store.metadata import Identity, named
+from reprieve_minicluster.webhooks.matching import ReviewedRequest
+from reprieve_minicluster.webhooks.policies import is_mutated, is_reviewed, mutated, validate
+from reprieve_minicluster.webhooks.reviews import RequestOrigin
 
 SCHEMA_STEPS = 1_000_000  # for one request
 
@@ -125,7 +129,9 @@ class StoreLookup:
         return map(parsed, self._store.list((BY_NAME[kind].resource,)).items)
 
 
-def admitted(store: Store, resource: str, body: Json, features: Features) -> Json:
+def admitted(
+    store: Store, resource: str, body: Json, features: Features, origin: RequestOrigin | None = None
+) -> Json:
     """A new object as the store takes it; an ApiError when admission refuses it."""
     kind = BY_RESOURCE[resource]
     api_version = str(body.get("apiVersion") or kind.api_version)
@@ -140,21 +146,82 @@ def admitted(store: Store, resource: str, body: Json, features: Features) -> Jso
         namespace=namespace,
         features=features,
     )
-    return to_storage_version(kind, api_version, admitted_request(store, request, kind))
+    return to_storage_version(kind, api_version, admitted_request(store, request, kind, origin))
 
 
-def admitted_request(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:
-    """Admit the object of a request and charge it to quotas; it stays in the API version of the request."""
+def admitted_request(
+    store: Store, request: AdmissionRequest, kind: ResourceKind, origin: RequestOrigin | None = None
+) -> Json:
+    """Admit the object of a request and charge it to quotas; it stays in the API version of the request.
+
+    Webhooks and policies review it if its origin is known. A new object has the UID to store it with.
+    """
+    reviewed = None if origin is None else reviewed_request(request, kind)
+    if origin is not None and reviewed is not None:
+        request = replace(request, new=_mutated(store, request, kind, reviewed, origin))
+    identity = origin.identity if origin is not None else None
+    if request.creates:
+        request = replace(request, new=_with_identity(request, identity or Identity(store.version + 1)))
     body = _admitted(store, request, kind)
-    if charge(store, request, kind, body) and request.creates:
-        # The charge took the resource version from which the UID of the object was derived.
-        body = _admitted(store, request, kind)
+    if origin is not None and reviewed is not None:
+        validate(replace(reviewed, new=body, name=reviewed.name or name_of(body)), origin)
+    charge(store, request, kind, body)
     return body
 
 
+def create_admitted(store: Store, resource: str, body: Json, owners: list[Json] | None = None) -> Stored:
+    """Store a new object under the UID with which it was admitted."""
+    return store.create(resource, body, owners, text_in(part(body, "metadata"), "uid"))
+
+
+# --- reviews ---------------------------------------------------------------------------------------
+
+
+def reviewed_request(request: AdmissionRequest, kind: ResourceKind) -> ReviewedRequest | None:
+    """The request as webhooks and policies see it; None if they do not."""
+    reviewed = ReviewedRequest(
+        request.operation.value,
+        kind,
+        request.api_version,
+        request.subresource,
+        text_in(part(request.new, "metadata"), "namespace") or request.namespace if kind.namespaced else "",
+        request.name or name_of(request.new),
+        request.new,
+        request.old,
+    )
+    return reviewed if is_reviewed(reviewed) else None
+
+
+def _mutated(
+    store: Store,
+    request: AdmissionRequest,
+    kind: ResourceKind,
+    reviewed: ReviewedRequest,
+    origin: RequestOrigin,
+) -> Json:
+    """The object as it was sent, or what webhooks have made of it: they see it with defaults."""
+    if not is_mutated(reviewed, store):
+        return request.new
+    completed = replace(reviewed, new=_completed(store, request, kind))
+    changed = mutated(completed, origin)
+    return request.new if changed is completed or changed.new is None else changed.new
+
+
+def _completed(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:
+    if kind.custom is None:
+        return complete(replace(request, rules=kind.rules), StoreLookup(store))
+    schema = kind.custom.schema(request.version)
+    body, _ = without_unknown_fields(_started(request, kind, request.old or {}), schema)
+    try:
+        defaulted: Json = SchemaCheck(CostBudget(SCHEMA_STEPS, "defaults of the schema")).defaulted(
+            body, schema
+        )
+    except CostError:
+        return body  # admission refuses it
+    return defaulted
+
+
 def _admitted(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:
-    if request.creates:
-        request = replace(request, new=_with_identity(store, request))
     lookup = StoreLookup(store)
     if kind.custom is None:
         answer = admit(replace(request, rules=kind.rules), lookup)
@@ -172,14 +239,14 @@ def _admitted(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Js
             raise _invalid(request, causes)
 
 
-def _with_identity(store: Store, request: AdmissionRequest) -> Json:
-    """The object with the UID and name that the store will give it: some objects refer to themselves."""
-    meta, version = request.new.get("metadata"), store.version + 1
+def _with_identity(request: AdmissionRequest, identity: Identity) -> Json:
+    """The object with its UID and name: some objects refer to themselves."""
+    meta = request.new.get("metadata")
     if not isinstance(meta, dict):
         return request.new
-    meta = {**meta, "uid": uid_at(version)}
+    meta = {**meta, "uid": identity.uid}
     if not meta.get("name") and isinstance(meta.get("generateName"), str) and meta["generateName"]:
-        meta = named(request.kind, meta, version)
+        meta = named(request.kind, meta, identity)
     return {**request.new, "metadata": meta}
 
 
@@ -198,17 +265,14 @@ def _invalid(request: AdmissionRequest, causes: tuple[Cause, ...]) -> ApiError:
 QUOTAS = "resourcequotas"
 
 
-def charge(store: Store, request: AdmissionRequest, kind: ResourceKind, body: Json) -> bool:
-    """Charge an object that is about to be stored to its quotas; whether there are any.
-
-    An ApiError 403 if it would exceed one of them.
-    """
+def charge(store: Store, request: AdmissionRequest, kind: ResourceKind, body: Json) -> None:
+    """Charge an object that is about to be stored to its quotas; an ApiError 403 if it would exceed one."""
     namespace = text_in(part(body, "metadata"), "namespace")
     if not kind.namespaced or kind.asked or kind.custom is not None:
-        return False
+        return
     change = UsageChange(kind.resource, body, request.old or {})
     if not is_charged(change, request.subresource):
-        return False
+        return
     charges: list[tuple[Stored, Json]] = []
     for stored in store.list((QUOTAS,), namespace).items:
         quota = parsed(stored)
@@ -220,7 +284,6 @@ def charge(store: Store, request: AdmissionRequest, kind: ResourceKind, body: Js
             charges.append((stored, answer))
     for stored, used in charges:
         write_quota_status(store, stored, {"used": used})
-    return bool(charges)
 
 
 def write_quota_status(store: Store, quota: Stored, fields: Json) -> None:

@@ -1,0 +1,1 @@
+"""Webhooks and policies that clients register: which requests they concern, and what follows from them."""
