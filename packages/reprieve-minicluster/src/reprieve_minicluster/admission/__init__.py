@@ -39,6 +39,7 @@ from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, Cause
 from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE, ResourceKind, StatusSubresource, peek
 from reprieve_minicluster.kinds.conversion import to_storage_version
+from reprieve_minicluster.pod_security import pod_refusal
 from reprieve_minicluster.store import Key, Part, Store, Stored, parsed
 from reprieve_minicluster.store.metadata import Identity, named
 from reprieve_minicluster.webhooks.matching import ReviewedRequest
@@ -107,7 +108,7 @@ def _errors(
 
 def _standing_errors(kind: ResourceKind, schema: Json, body: Json, check: SchemaCheck) -> list[FieldError]:
     thing = At(body)
-    check_metadata(thing["metadata"], dns_subdomain, kind.namespaced)
+    check_metadata(thing["metadata"], dns_subdomain, kind.namespaced, is_custom=True)
     check.check(thing, schema)
     return thing.errors
 
@@ -229,6 +230,8 @@ def _admitted(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Js
         answer = admit_custom(request, kind, kind.custom.schema(request.version), lookup)
     match answer:
         case dict():
+            if request.creates and kind.kind == "Pod" and (refusal := pod_refusal(answer, lookup)):
+                raise ApiError(403, "Forbidden", refusal)
             return answer
         case AdmissionRefusal(reason, sentence, cause):
             status = 404 if reason is RefusalReason.NOT_FOUND else 403

@@ -13,6 +13,7 @@ import msgspec
 from reprieve.model.json import Json
 from reprieve.model.objects import Quantity
 from reprieve.model.resources import milli
+from reprieve.model.volumes import storage_class_of
 from reprieve_minicluster.controllers.api_writes import Create, Delete, Update, UpdateStatus, Write
 from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
 from reprieve_minicluster.controllers.objects import (
@@ -117,7 +118,11 @@ def _serve(cache: ControllerCache, claim: ClaimFacts) -> Iterator[Write]:
 
 
 def _class_of(cache: ControllerCache, claim: ClaimFacts) -> StorageClassFacts | None:
-    return cache.of(StorageClassFacts).get("", claim.spec.storage_class_name or "")
+    return cache.of(StorageClassFacts).get("", _class_name(claim))
+
+
+def _class_name(thing: ClaimFacts | VolumeFacts) -> str:
+    return storage_class_of(thing.metadata, thing.spec.storage_class_name)
 
 
 def _is_delayed(cache: ControllerCache, claim: ClaimFacts) -> bool:
@@ -137,7 +142,7 @@ def _fits(volume: VolumeFacts, claim: ClaimFacts) -> bool:
         has.claim_ref is None
         and volume.status.phase == "Available"
         and volume.metadata.deletion_timestamp is None
-        and has.storage_class_name == (asks.storage_class_name or "")
+        and _class_name(volume) == _class_name(claim)
         and has.volume_mode == asks.volume_mode
         and (has.volume_attributes_class_name or "") == (asks.volume_attributes_class_name or "")
         and set(asks.access_modes) <= set(has.access_modes)
@@ -275,7 +280,7 @@ def _volume(claim: ClaimFacts, storage_class: StorageClassFacts, terms: list[Jso
         "capacity": {"storage": requests.get("storage", "0")},
         "accessModes": list(claim.spec.access_modes),
         "volumeMode": claim.spec.volume_mode,
-        "storageClassName": claim.spec.storage_class_name,
+        "storageClassName": _class_name(claim),
         "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
         "claimRef": _claim_ref(claim),
         "csi": {"driver": driver, "volumeHandle": name},

@@ -3,6 +3,7 @@
 from functools import partial
 
 from reprieve.cluster.admission.admission_plugins import DEFAULT_CLASS
+from reprieve.cluster.api.values import storage_class_in
 from reprieve.model.json import Json
 from reprieve_minicluster.kinds.cells import (
     AGE,
@@ -48,7 +49,7 @@ def _phase(body: Json, now: float) -> str:
 
 _ACCESS = TableColumn("Access Modes", _access)
 _STATUS = TableColumn("Status", _phase)
-_CLASS = text("StorageClass", "spec.storageClassName", "")
+_CLASS = TableColumn("StorageClass", lambda body, now: storage_class_in(body))
 
 
 def _class_name(body: Json, now: float) -> str:

@@ -32,7 +32,7 @@ from reprieve_minicluster.kubelet.node_resources import (
     offered_in,
     weight_of,
 )
-from reprieve_minicluster.kubelet.node_status import NodeHeartbeats, addresses_of, reported
+from reprieve_minicluster.kubelet.node_status import DECLARED_FEATURES, NodeHeartbeats, addresses_of, reported
 from reprieve_minicluster.kubelet.pod_resizes import PodResizes, policy_of
 from reprieve_minicluster.kubelet.preemption import KubeletPreemption, ranked
 from reprieve_minicluster.store import EventType, Informer, Key, Part, Store, Stored, WatchEvent, parsed
@@ -142,6 +142,7 @@ class Kubelets:
             status = section(body, "status")
             set_condition(status, healthy, self._clock())
             status.setdefault("addresses", addresses_of(key.name))
+            status.setdefault("declaredFeatures", list(DECLARED_FEATURES))
             return reported(body, self._clock())
 
         with suppress(ApiError):  # the node is gone already

@@ -82,6 +82,16 @@ def _renewed(lease: Json, now: float) -> Json:
     return lease
 
 
+# What pods may need of a node, among the features that kubelets declare: nothing is executed, so it has them.
+DECLARED_FEATURES = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+    "UserNamespacesHostNetworkSupport",
+    "VolumeBindMountOptions",
+)
+
+
 # --- addresses ------------------------------------------------------------------------------------
 
 

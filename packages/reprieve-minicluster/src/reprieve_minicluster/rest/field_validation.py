@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from reprieve.cluster.admission import structural_schemas
 from reprieve.cluster.admission.cel_rules import unread_rules
+from reprieve.cluster.admission.validation.metadata import plain_finalizers
 from reprieve.cluster.api import schema
 from reprieve.cluster.api.schema import SchemaFinding, findings
+from reprieve.cluster.api.values import part
 from reprieve.model.json import Json
 from reprieve_minicluster.errors import ApiError, Cause, bad_request
 from reprieve_minicluster.kinds.custom import DEFINITIONS
@@ -26,6 +28,11 @@ _MOST_LISTED = 100
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}"
+)
+
+_PLAIN_FINALIZER = (
+    'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid '
+    "accidental conflicts with other finalizer writers"
 )
 
 
@@ -75,7 +82,9 @@ def _finished(place: ResourcePath, body: Json, warnings: tuple[str, ...] = ()) -
     body, duplicates = without_duplicate_owners(body)
     if duplicates:
         warnings = (*warnings, _DUPLICATE_OWNERS.format(", ".join(duplicates)))
-    return ValidatedBody(body, (*warnings, *_unread_rule_warnings(place, body)))
+    return ValidatedBody(
+        body, (*warnings, *_unread_rule_warnings(place, body), *_finalizer_warnings(place, body))
+    )
 
 
 def check_types(api_version: str, kind: str, body: Json) -> None:
@@ -89,6 +98,12 @@ def _unread_rule_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
     if place.kind.group == GROUP:
         return tuple(unread_expressions(body))
     return tuple(unread_rules(body)) if place.kind.resource == DEFINITIONS else ()
+
+
+def _finalizer_warnings(place: ResourcePath, body: Json) -> tuple[str, ...]:
+    """Custom resources may have finalizers without a domain, which every other kind refuses."""
+    plain = plain_finalizers(part(body, "metadata")) if place.kind.custom is not None else ()
+    return tuple(_PLAIN_FINALIZER.format(name) for name in plain[:_MOST_LISTED])
 
 
 def _pruned(place: ResourcePath, body: Json) -> Json:

@@ -156,6 +156,17 @@ def test_the_smallest_that_fits_is_bound_at_once() -> None:
     assert phases == {"small": "Available", "middle": "Bound", "large": "Available"}
 
 
+def test_the_older_annotation_names_the_class() -> None:
+    older = {"annotations": {"volume.beta.kubernetes.io/storage-class": "local"}}
+    asked, offered = claim(storageClassName="other"), volume()
+    asked["metadata"] |= older
+    offered["metadata"] |= older
+    del offered["spec"]["storageClassName"]
+    scene = scene_with(immediate("kubernetes.io/no-provisioner"), offered, asked)
+    scene.pass_time(5)
+    assert scene.read(CLAIM)["spec"]["volumeName"] == "disk"
+
+
 def test_what_does_not_fit_is_not_bound() -> None:
     wrong = (
         disk("class", "9Gi", storageClassName="other"),

@@ -1,9 +1,12 @@
 """Kubelets start, finish, stop, reject and collect pods, by the clock alone."""
 
+import msgspec
 import pytest
 from tests.minicluster.scene import Scene, condition, container, node, pod, pod_key
 
 from reprieve.model.json import Json
+from reprieve.model.objects import Pod
+from reprieve.model.pod_compilation import compile_pod
 from reprieve_minicluster.kubelet import RUN_SECONDS, STOP_SECONDS, Kubelets, KubeletTiming
 from reprieve_minicluster.store import Key
 
@@ -30,6 +33,22 @@ def test_a_new_node_is_ready(scene: Scene) -> None:
     ready = condition(scene.read(Key("nodes", "", "n1")), "Ready")
     assert ready is not None
     assert ready["status"] == "True"
+
+
+def test_a_node_declares_the_features_that_a_pod_may_need(scene: Scene) -> None:
+    scene.pass_time(0)
+    declared = scene.read(Key("nodes", "", "n1"))["status"]["declaredFeatures"]
+    assert declared == sorted(declared)
+    restarts = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+    picky = pod("picky")
+    picky["spec"] |= {"hostNetwork": True, "hostUsers": False}
+    picky["spec"]["containers"][0] |= {
+        "restartPolicyRules": [restarts],
+        "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["nosuid"]}],
+    }
+    needed = set(compile_pod(msgspec.convert(picky, Pod)).shape.features)
+    assert len(needed) == 3
+    assert needed <= set(declared)
 
 
 def test_nodes_have_addresses_of_their_own(scene: Scene) -> None:

@@ -297,6 +297,39 @@ def test_a_kind_has_one_definition(defined: ApiClient) -> None:
     assert defined.ask("GET", QUEUES.replace("queues", "lines")).status == 404
 
 
+def test_a_finalizer_without_a_domain_is_warned_of(defined: ApiClient) -> None:
+    body = {**queue("a"), "metadata": {"name": "a", "finalizers": ["tidy", "orphan", "x.example/y"]}}
+    answer = defined.ask("POST", QUEUES, body)
+    assert (answer.status, answer.headers["Warning"].count("prefer a domain-qualified")) == (201, 1)
+    assert defined.refused("POST", MAPS, {"metadata": {"name": "a", "finalizers": ["tidy"]}})[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("form", "good", "bad"),
+    [
+        ("cidr", "10.0.0.1/8", "10.0.0.0"),
+        ("date", "2026-01-02", "2026-13-02"),
+        ("duration", "1h30m", "soon"),
+        ("ipv4", "10.0.0.1", "::1"),
+        ("ipv6", "::1", "10.0.0.1"),
+        ("mac", "00:1a:2B:3c:4d:5e", "00:1a"),
+        ("uri", "https://a.example", "a"),
+        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123"),
+        ("made-up", "anything", None),
+    ],
+)
+def test_texts_have_the_format_of_their_schema(
+    client: ApiClient, form: str, good: str, bad: str | None
+) -> None:
+    body = definition()
+    spec = body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {**spec["properties"], "text": {"type": "string", "format": form}}
+    client.post(DEFINITIONS, body)
+    client.post(QUEUES, queue("a", text=good))
+    if bad is not None:
+        assert "spec.text: Invalid value" in client.refused("POST", QUEUES, queue("b", text=bad))[2]
+
+
 def steps_of_one_more(stored: int) -> int:
     """Calls of functions until a definition is served, beside so many others."""
     client = ApiClient()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from reprieve.cluster.api.templates import ControllerOwner, claim_name, daemon_pod, owner_in
-from reprieve.cluster.api.values import items, name_of, part, text_in
+from reprieve.cluster.api.values import items, name_of, part, storage_class_in, text_in
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, Pod, PodStatus, Ref
 from reprieve.model.resources import Problems
@@ -155,7 +155,7 @@ def provisioned(claim: Json) -> tuple[Json, Json]:
         "spec": {
             "capacity": part(spec, "resources", "requests"),
             "accessModes": spec.get("accessModes"),
-            "storageClassName": text_in(spec, "storageClassName"),
+            "storageClassName": storage_class_in(claim),
             "claimRef": {**reference, "apiVersion": "v1", "kind": "PersistentVolumeClaim"},
         },
         "status": {"phase": "Bound"},

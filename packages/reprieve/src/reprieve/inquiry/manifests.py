@@ -19,7 +19,14 @@ from reprieve.cluster.admission.features import ALL_FEATURES, Features
 from reprieve.cluster.admission.quotas import UsageChange, applies, charged, counted_usage, refunded, usage_of
 from reprieve.cluster.api.codec import CLUSTER_SCOPED, Decoded
 from reprieve.cluster.api.templates import daemon_pod, groups_of, owner_in, pods_of
-from reprieve.cluster.api.values import means_the_same, name_of, part, text_in, without_nulls
+from reprieve.cluster.api.values import (
+    means_the_same,
+    name_of,
+    part,
+    storage_class_in,
+    text_in,
+    without_nulls,
+)
 from reprieve.inquiry.controller_objects import (
     claims_of_set,
     daemon_pods,
@@ -439,7 +446,7 @@ class _Creating:
         if self.lookup.find("PersistentVolumeClaim", namespace_in(sent), name_of(sent)) is not None:
             return
         claim = self._stored(sent)
-        name = text_in(part(claim, "spec"), "storageClassName")
+        name = storage_class_in(claim)
         storage_class = self.lookup.find("StorageClass", "", name)
         waits = text_in(storage_class or {}, "volumeBindingMode") == "WaitForFirstConsumer"
         known = storage_class is not None or self.lookup.objects.has_kind("StorageClass")

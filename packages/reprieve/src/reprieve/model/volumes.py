@@ -26,6 +26,7 @@ from reprieve.model.objects import (
     CSIStorageCapacity,
     NodeSelector,
     ObjectKey,
+    ObjectMeta,
     PersistentVolume,
     PersistentVolumeClaim,
     Quantity,
@@ -48,12 +49,17 @@ from reprieve.model.selectors import (
 
 BOUND_MARK = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_CLASS = "volume.beta.kubernetes.io/storage-class"  # a deprecated annotation that wins over the field
+OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"  # a deprecated annotation that wins over the field
 _MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _ZONE_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 
 NOWHERE_REACHED = NodeQuery(terms=())
+
+
+def storage_class_of(meta: ObjectMeta, name: str | None) -> str:
+    """The class of a claim or a volume; ``name``: what its spec says."""
+    return meta.annotations.get(OLDER_CLASS, name or "")
 
 
 # --- volumes -------------------------------------------------------------------------------------
@@ -122,7 +128,7 @@ def compile_volume(volume: PersistentVolume, problems: Problems) -> CompiledVolu
     return CompiledVolume(
         name=meta.name,
         uid=meta.uid,
-        class_name=meta.annotations.get(_CLASS, spec.storage_class_name),
+        class_name=storage_class_of(meta, spec.storage_class_name),
         size=_storage_amount(spec.capacity, "spec.capacity", problems),
         offer=Offer(
             mode=spec.volume_mode,
@@ -235,7 +241,7 @@ def compile_claim(claim: PersistentVolumeClaim, problems: Problems) -> CompiledC
         key=(meta.namespace, meta.name),
         uid=meta.uid,
         owner_uid=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
-        class_name=meta.annotations.get(_CLASS, spec.storage_class_name or ""),
+        class_name=storage_class_of(meta, spec.storage_class_name),
         volume_name=spec.volume_name,
         bound=is_bound(claim),
         lost=claim.status.phase == "Lost",

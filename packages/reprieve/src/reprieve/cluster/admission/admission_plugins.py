@@ -16,18 +16,28 @@ from reprieve.cluster.admission.pod_defaults import default_tolerations
 from reprieve.cluster.admission.quotas import quota_text, total
 from reprieve.cluster.api.codec import Decoded, decode_value
 from reprieve.cluster.api.templates import CONTROLLER_UID, ControllerOwner, job_labels
-from reprieve.cluster.api.values import amount_of, items, made, means_the_same, name_of, part, text_in, texts
+from reprieve.cluster.api.values import (
+    amount_of,
+    items,
+    made,
+    means_the_same,
+    name_of,
+    part,
+    storage_class_in,
+    text_in,
+    texts,
+)
 from reprieve.model.footprint import footprint
 from reprieve.model.json import Json
 from reprieve.model.objects import KubernetesObject, Node, Pod, ref_of
 from reprieve.model.resources import CPU, MEMORY, Problems, node_capacity
+from reprieve.model.volumes import OLDER_CLASS
 
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _OLDER_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
-_OLDER_CLASS = "volume.beta.kubernetes.io/storage-class"
 _OLDER = "v1alpha2"
 _ADDRESSES = 16 * 65536  # of Services: 10.96.0.0/12
 _OS_LABEL = "kubernetes.io/os"
@@ -192,7 +202,7 @@ def default_toleration_seconds(pod: Json) -> None:
 def default_storage_class(claim: Json, lookup: Lookup) -> None:
     """The newest of the classes that are marked as the default."""
     spec = made(claim, "spec")
-    if "storageClassName" in spec or _OLDER_CLASS in part(claim, "metadata", "annotations"):
+    if "storageClassName" in spec or OLDER_CLASS in part(claim, "metadata", "annotations"):
         return
     marked = [known for known in lookup.all("StorageClass") if _is_default(known)]
     marked.sort(key=name_of)
@@ -235,7 +245,7 @@ def claim_growth(claim: Json, old: Json, lookup: Lookup) -> AdmissionRefusal | N
     now, before = (amount_of(_storage(body), otherwise=0) for body in (claim, old))
     if now <= before:
         return None
-    storage_class = lookup.find("StorageClass", "", text_in(part(claim, "spec"), "storageClassName"))
+    storage_class = lookup.find("StorageClass", "", storage_class_in(claim))
     if storage_class is not None and storage_class.get("allowVolumeExpansion") is True:
         return None
     return _forbidden(

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 from uuid import UUID
 
-from reprieve.cluster.admission.cel_times import timestamp_of
+from reprieve.cluster.admission.cel_times import duration_of, timestamp_of
 from reprieve.cluster.admission.cel_values import (
     LARGEST_INTEGER,
     NONE,
@@ -331,9 +331,32 @@ def _unless(parse: Callable[[str], object], sentence: str) -> TextForm:
     return form
 
 
+_MAC = re.compile(
+    r"(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4,6}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}"
+)
+_DATE = "must be a date such as 2026-01-02"
+
+
+def _interface(text: str) -> None:
+    if "/" not in text or "%" in text or not text.rpartition("/")[2].isdigit():
+        raise ValueError(text)
+    ip_interface(text)
+
+
+# What ``format`` may say in a schema, as far as kube-apiserver checks it.
+SCHEMA_FORMATS: Mapping[str, TextForm] = {
+    "cidr": _unless(_interface, "must be a network such as 10.0.0.0/8"),
+    "date": _unless(date.fromisoformat, _DATE),
+    "duration": _unless(duration_of, "must be a duration such as 1h30m"),
+    "ipv4": _unless(IPv4Address, "must be an IPv4 address"),
+    "ipv6": _unless(IPv6Address, "must be an IPv6 address"),
+    "mac": lambda text: None if _MAC.fullmatch(text) else "must be a MAC address",
+    "uri": _unless(_request_url, "must be an absolute URL or path"),
+    "uuid": _unless(UUID, "must be a UUID"),
+}
 _FORMATS: Mapping[str, TextForm] = {
     "byte": _unless(partial(base64.b64decode, validate=True), "must be encoded in base64"),
-    "date": _unless(date.fromisoformat, "must be a date such as 2026-01-02"),
+    "date": SCHEMA_FORMATS["date"],
     "datetime": _unless(timestamp_of, "must be a time such as 2026-01-02T03:04:05Z"),
     "dns1035Label": _dns_1035_label,
     "dns1035LabelPrefix": before_suffix(_dns_1035_label),
@@ -343,8 +366,8 @@ _FORMATS: Mapping[str, TextForm] = {
     "dns1123SubdomainPrefix": before_suffix(dns_subdomain),
     "labelValue": label_value,
     "qualifiedName": label_key,
-    "uri": _unless(_request_url, "must be an absolute URL or path"),
-    "uuid": _unless(UUID, "must be a UUID"),
+    "uri": SCHEMA_FORMATS["uri"],
+    "uuid": SCHEMA_FORMATS["uuid"],
 }
 
 

@@ -72,10 +72,22 @@ def _default_event(body: Json) -> None:
         body.setdefault(field, None)
 
 
+def _default_config_map(body: Json) -> None:
+    _join_lines(part(body, "binaryData"))
+
+
+def _join_lines(encoded: Json) -> None:
+    """Go's decoder of base64 ignores line breaks."""
+    for key, value in encoded.items():
+        if isinstance(value, str) and ("\n" in value or "\r" in value):
+            encoded[key] = value.replace("\n", "").replace("\r", "")
+
+
 def _default_secret(body: Json) -> None:
     """stringData is stored encoded, and overrides entries of data."""
     if not body.get("type"):
         body["type"] = "Opaque"
+    _join_lines(part(body, "data"))
     if not isinstance(body.get("stringData"), dict):
         return
     data = made(body, "data")
@@ -398,6 +410,7 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "Namespace": _default_namespace,
     "Node": _default_node,
     "Pod": default_pod,
+    "ConfigMap": _default_config_map,
     "Event": _default_event,
     "Secret": _default_secret,
     "Service": _default_service,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from reprieve.cluster.admission.validation.resources import is_huge, is_native, pod_totals, quality_class
-from reprieve.cluster.api.values import amount_of, items, part, text_in, texts, written
+from reprieve.cluster.api.values import amount_of, items, part, storage_class_in, text_in, texts, written
 from reprieve.model.json import Json
 from reprieve.model.resources import Amounts
 
@@ -89,7 +89,7 @@ def _claim_usage(claim: Json) -> Amounts:
     spec = part(claim, "spec")
     storage = amount_of(part(spec, "resources", "requests").get("storage"), otherwise=0)
     used = {"requests.storage": storage}
-    if name := text_in(spec, "storageClassName"):
+    if name := storage_class_in(claim):
         used[f"{name}{_OF_CLASS}requests.storage"] = storage
         used[f"{name}{_OF_CLASS}persistentvolumeclaims"] = ONE
     return used

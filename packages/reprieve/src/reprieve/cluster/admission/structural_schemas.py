@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from reprieve.cluster.admission.cel_formats import SCHEMA_FORMATS
 from reprieve.cluster.admission.cel_values import CostBudget, PatternError, Patterns
 from reprieve.cluster.admission.field_errors import At, ErrorType
 from reprieve.cluster.api.merge_shapes import (
@@ -188,6 +189,9 @@ class SchemaCheck:
             at.invalid(f"must match '{pattern}'")
         if schema.get("format") == "date-time" and not _is_moment(at.value):
             at.invalid("must be a time such as 2026-01-02T03:04:05Z")
+        form = SCHEMA_FORMATS.get(str(schema.get("format")))
+        if form is not None:
+            at.must_be(form)
 
     def _matches(self, pattern: str, text: str) -> bool:
         try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from reprieve.model.json import Json
 from reprieve.model.resources import milli
+from reprieve.model.volumes import OLDER_CLASS
 
 _QUANTITIES = frozenset({"requests", "limits", "capacity", "overhead", "allocatable"})
 # Mappings whose keys the user chooses: an empty one counts as absent. An empty object elsewhere (emptyDir,
@@ -124,3 +125,11 @@ def sized(quantity: object) -> object:
 def written(thousandths: int) -> str:
     """An amount as a quantity."""
     return str(thousandths // 1000) if thousandths % 1000 == 0 else f"{thousandths}m"
+
+
+def storage_class_in(body: Json) -> str:
+    """The class of a claim or a volume."""
+    annotations = part(body, "metadata", "annotations")
+    if OLDER_CLASS in annotations:
+        return text_in(annotations, OLDER_CLASS)
+    return text_in(part(body, "spec"), "storageClassName")

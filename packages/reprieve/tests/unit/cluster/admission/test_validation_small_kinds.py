@@ -18,6 +18,7 @@ from tests.unit.cluster.admission.admitting import (
     admitted,
     create,
     created,
+    errors,
     refused_at,
     update,
     with_value,
@@ -130,6 +131,26 @@ def test_what_happened_stays_as_it_was(field: str) -> None:
     assert field in refused_at(update(changed, stored))
     series = {"count": 2, "lastObservedTime": "2026-01-02T03:04:06.000000Z"}
     assert refused_at(update({**stored, "series": series}, stored)) == []
+
+
+@pytest.mark.parametrize(("body", "field"), [(CONFIG_MAP, "binaryData"), (SECRET, "data")])
+def test_encoded_data_may_have_line_breaks(body: Json, field: str) -> None:
+    stored = created(with_value(body, field, {"a": "YWJj\r\nZGVm\n"}))
+    assert stored[field]["a"] == "YWJjZGVm"
+
+
+@pytest.mark.parametrize("data", [{"a": "hunter2!"}, {"a/b": "aHVudGVyMiEx"}])
+def test_a_refusal_does_not_show_a_secret(data: Json) -> None:
+    (error,) = errors(create(with_value(SECRET, "data", data)))
+    assert next(iter(data.values())) not in str(error)
+
+
+def test_ports_of_nodes_that_are_not_chosen_are_no_duplicates() -> None:
+    ports = [{"name": name, "port": port, "nodePort": 0} for name, port in (("a", 1), ("b", 2))]
+    assert (
+        refused_at(create(with_value(with_value(SERVICE, "spec.type", "NodePort"), "spec.ports", ports)))
+        == []
+    )
 
 
 @pytest.mark.parametrize("name", ["mine.example.com/it", "kubernetes", "orphan"])

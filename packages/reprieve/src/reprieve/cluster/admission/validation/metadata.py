@@ -27,7 +27,8 @@ _STANDARD_FINALIZERS = (_ORPHAN, _FOREGROUND, "kubernetes")
 _WITH_VALUES, _WITHOUT_VALUES = ("In", "NotIn"), ("Exists", "DoesNotExist")
 
 
-def check_metadata(meta: At, form: TextForm, namespaced: bool) -> None:
+def check_metadata(meta: At, form: TextForm, namespaced: bool, *, is_custom: bool = False) -> None:
+    """``is_custom``: of a kind that a CustomResourceDefinition defines, whose finalizers need no domain."""
     name = meta["name"]
     if meta["generateName"].empty:
         name.require("must be given, or generateName instead")
@@ -40,6 +41,10 @@ def check_metadata(meta: At, form: TextForm, namespaced: bool) -> None:
     check_notes(meta)
     _check_owners(meta["ownerReferences"])
     _check_finalizers(meta["finalizers"])
+    plain = set() if is_custom else set(plain_finalizers(meta.value))
+    for finalizer in meta["finalizers"].items() if plain else ():
+        if finalizer.text() in plain:
+            finalizer.invalid("must be prefixed with the domain that owns it, as in example.com/name")
 
 
 def check_new_metadata(meta: At, form: TextForm) -> None:
@@ -90,10 +95,14 @@ def _check_owners(owners: At) -> None:
 def _check_finalizers(finalizers: At) -> None:
     for finalizer in finalizers.items():
         finalizer.must_be(label_key)
-        if "/" not in finalizer.text() and finalizer.text() not in _STANDARD_FINALIZERS:
-            finalizer.invalid("must be prefixed with the domain that owns it, as in example.com/name")
     if {_ORPHAN, _FOREGROUND} <= {finalizer.text() for finalizer in finalizers.items()}:
         finalizers.invalid(f"must not have both {_ORPHAN} and {_FOREGROUND}")
+
+
+def plain_finalizers(meta: Json) -> list[str]:
+    """Finalizers without the domain of their owner."""
+    names = texts(meta, "finalizers")
+    return [name for name in names if "/" not in name and name not in _STANDARD_FINALIZERS]
 
 
 def check_metadata_change(meta: At, old: Json) -> None:

@@ -56,17 +56,17 @@ def _keyed(data: At) -> list[At]:
     values = []
     for key, value in data.entries():
         if complaint := data_key(key):
-            value.invalid(f"the key {complaint}")
+            value.refuse(ErrorType.TYPE, f"the key {complaint}")  # which shows no value: it may be a secret
         values.append(value)
     return values
 
 
 def _decoded(value: At) -> int:
-    """The size of the decoded value; a value that is not base64 is an error."""
+    """The size of the decoded value; a value that is not base64 is an error, which does not show it."""
     try:
         return len(base64.b64decode(value.text(), validate=True))
     except (binascii.Error, ValueError):
-        value.invalid("must be encoded as base64")
+        value.refuse(ErrorType.TYPE, "must be encoded as base64")
         return 0
 
 
@@ -111,7 +111,7 @@ def _check_service_ports(spec: At) -> None:
             port["nodePort"].forbid("must not be given where type is ClusterIP")
         protocol = port["protocol"].text()
         for field in ("name", "port", "nodePort"):
-            if port[field].empty or isinstance(port[field].value, dict | list):
+            if not port[field].value or isinstance(port[field].value, dict | list):
                 continue
             port[field].once((field, "" if field == "name" else protocol), port[field].value)
 
