@@ -5,7 +5,8 @@ import random
 from reprieve.model.json import Json
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import best, rate, survey
+from reprieve.placement.place import survey
+from reprieve.placement.rating import best, rate
 from tests.properties.worlds import World
 
 

@@ -15,7 +15,8 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import place_together
-from reprieve.placement.place import Choose, Placement, Unplaceable, best, place, pod_demand, rate
+from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
+from reprieve.placement.rating import Choose, best, rate
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.policy import Question
 from reprieve.preemption.resize import Accounting, DeferredResizes

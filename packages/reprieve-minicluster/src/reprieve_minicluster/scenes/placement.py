@@ -17,8 +17,9 @@ from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot, build
 from reprieve.model.whatif import with_pod
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import Ratings, Survey, best, rate, survey
+from reprieve.placement.place import Survey, survey
 from reprieve.placement.profile import Preference
+from reprieve.placement.rating import Ratings, best, rate
 from reprieve.placement.rejection_codes import Reason
 from reprieve.report.text_layout import BLANK, LineStyle, TextLine, amount, counted, indented, listed, table
 from reprieve_minicluster.scenes import ScenePacing, path_of

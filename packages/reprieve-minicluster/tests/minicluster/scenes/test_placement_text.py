@@ -10,8 +10,9 @@ from tests.unit.report import node, pod, texts, view_of
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import Ratings, Survey, rate, survey
+from reprieve.placement.place import Survey, survey
 from reprieve.placement.profile import Preference
+from reprieve.placement.rating import Ratings, rate
 from reprieve.report.text_layout import LineStyle
 from reprieve_minicluster.scenes.placement import fits, fits_nowhere, held_back, pod_heading
 

@@ -49,6 +49,18 @@ def with_pod(view: Snapshot, pod: int, node: int) -> Snapshot:
     )
 
 
+def with_equals_everywhere(view: Snapshot, pod: int, count: int) -> Snapshot:
+    """As if so many equals of this pod (row) ran on every node. ``where`` has none of them."""
+    if not count:
+        return view
+    return replace(
+        view,
+        requested=sealed(view.requested + count * view.pods.requests[:, [pod]]),
+        nonzero=sealed(view.nonzero + count * view.pods.nonzero[:, [pod]]),
+        cached_scores=None,
+    )
+
+
 def _rescored(view: Snapshot, rows: Sequence[int]) -> WhatIfScores:
     """The scores of the view, if it has any, but for these nodes."""
     return WhatIfScores(view.cached_scores.known if view.cached_scores is not None else None, rows)

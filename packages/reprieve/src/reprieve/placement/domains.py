@@ -12,8 +12,9 @@ from reprieve.model.columns import Mask
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.demand import NOTHING_PROMISED, Demand, Promised
 from reprieve.placement.gang_search import either, place_in_any_order, rearranged
-from reprieve.placement.place import Choose, Placement, Unplaceable, place
+from reprieve.placement.place import Placement, Unplaceable, place
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.rating import Choose
 from reprieve.placement.rejection_codes import NO_CODES
 from reprieve.placement.tree_search import domain_score, named, place_tree
 

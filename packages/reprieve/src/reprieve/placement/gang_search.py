@@ -28,19 +28,17 @@ from reprieve.placement.gang_members import (
 )
 from reprieve.placement.packing import Packing, Room
 from reprieve.placement.place import (
-    Choose,
     Placement,
     Survey,
     Unplaceable,
-    best,
     in_all,
     place,
-    rate,
     survey,
     with_promises,
     with_taken,
 )
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.rating import Choose, best, rate
 from reprieve.placement.rejection_codes import NO_CODES, Code
 
 # How many what-ifs the search can return to. In a large cluster each holds most of a megabyte, and within any

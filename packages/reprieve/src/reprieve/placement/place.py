@@ -1,11 +1,11 @@
 """Where does a demand fit, why not elsewhere, and which node is best."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reprieve.model.columns import Ints, Mask
+from reprieve.model.columns import Mask
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import moved, with_pod
@@ -16,9 +16,9 @@ from reprieve.placement.demand import NOTHING_PROMISED, Ask, Constraint, Demand,
 from reprieve.placement.effort import Effort
 from reprieve.placement.gang_members import takes_only_room
 from reprieve.placement.merits import best_node
-from reprieve.placement.profile import DEFAULT_PROFILE, Preference, Profile
+from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.rating import Choose, best, best_in_turn
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
-from reprieve.placement.scoring import SCORERS
 
 
 def with_taken(ask: Ask, node: int) -> Snapshot:
@@ -59,14 +59,6 @@ class Survey:
         return mask
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ratings:
-    """[node] how good each is, in total and by preference; only feasible nodes mean anything."""
-
-    total: Ints
-    parts: Mapping[Preference, Ints]
-
-
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A node for each pod of a demand, in the demand's order; NOWHERE for those that found none."""
@@ -91,9 +83,6 @@ class Unplaceable:
     survey: Survey
     view: Snapshot  # what that one saw: those before it in their places, and promises kept
     codes: frozenset[Code]  # for what nodes were refused to any of its pods that were tried, in any domain
-
-
-Choose = Callable[[Ask, Mask], int]
 
 
 def place(
@@ -136,6 +125,8 @@ def place_in(
     codes: set[Code] = set()
     surveys = _Surveys(demand)
     for i, pod in enumerate(demand.pods):
+        if i < len(nodes):
+            continue  # it got its node together with its equals before it
         if demand.most is not None and i - len(failed) >= demand.most:
             nodes.append(NOWHERE)
             continue
@@ -151,6 +142,16 @@ def place_in(
                 return Unplaceable(first, i + 1 - len(failed), refusals, seen, frozenset(codes)), views
             if nominated != NOWHERE:  # its room is being made, and not for those after it
                 views = [with_pod(view, pod, nominated) for view in views]
+            continue
+        equals = surveys.equals_from(i, asks[0])
+        if demand.most is not None:
+            equals = equals[: demand.most - (i - len(failed))]
+        wanted = [demand.nominated[e] if demand.nominated else NOWHERE for e in equals]
+        counts_room = resources in demand.constraints
+        if there := best_in_turn(asks, found.feasible, choose, wanted, counts_room=counts_room):
+            nodes += there
+            views = [moved(view, np.array(demand.pods[i : len(nodes)]), np.array(there)) for view in views]
+            surveys = _Surveys(demand)  # what is known of the first of them is out of date on several nodes
             continue
         is_kept = nominated != NOWHERE and found.feasible[nominated]
         nodes.append(nominated if is_kept else choose(asks[0], found.feasible))
@@ -169,15 +170,31 @@ class _Surveys:
     def __init__(self, demand: Demand) -> None:
         self._demand = demand
         self._last: tuple[Shape, Mask | None, Survey] | None = None
+        self._is_first = True  # the last survey was not that of the pod before
 
     def of(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey:
         """``allowed``: the nodes that the pod may use; ``used``: the node of the pod before."""
         found, demand = self._adjusted(asks, allowed, used), self._demand
+        self._is_first = found is None
         if found is None:
             found = in_all([survey(ask, demand.constraints, allowed) for ask in asks])
         is_plain = len(demand.pods) > 1 and takes_only_room(asks[0])
         self._last = (asks[0].shape, allowed, found) if is_plain else None
         return found
+
+    def equals_from(self, start: int, ask: Ask) -> range:
+        """The pods (positions) from the one that was surveyed last on, if that says the same of all of them.
+
+        Only of the first such pod; and only pods that take nothing but room from those after them.
+        """
+        if self._last is None or not self._is_first:
+            return range(0)
+        pods, within = self._demand.pods, self._demand.within
+        for i in range(start + 1, len(pods)):
+            is_apart = bool(within) and within[i] is not within[start]
+            if is_apart or ask.view.pods.shape(pods[i]) != self._last[0]:
+                return range(start, i)
+        return range(start, len(pods))
 
     def _adjusted(self, asks: Sequence[Ask], allowed: Mask | None, used: int) -> Survey | None:
         if used == NOWHERE or self._last is None:
@@ -248,24 +265,3 @@ def survey(
         if not left.any():
             break
     return Survey(left, tuple(kept))
-
-
-def rate(ask: Ask, feasible: Mask) -> Ratings:
-    total = np.zeros(len(feasible), np.int64)
-    parts: dict[Preference, Ints] = {}
-    for preference, weight in ask.profile.weights:
-        scores = SCORERS[preference](ask, feasible)
-        if scores is not None:
-            parts[preference] = scores * weight
-            total += parts[preference]
-    return Ratings(total, parts)
-
-
-def best(ask: Ask, feasible: Mask) -> int:
-    """The feasible node with the highest rating; of equals the first by name."""
-    rows = np.flatnonzero(feasible)
-    if len(rows) == 1:
-        return int(rows[0])
-    ratings = rate(ask, feasible).total[rows]
-    top = rows[ratings == ratings.max()]
-    return int(top[ask.view.nodes.rank[top].argmin()])

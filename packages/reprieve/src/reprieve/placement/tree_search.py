@@ -22,8 +22,9 @@ from reprieve.placement.demand import NOTHING_PROMISED, Ask, Branch, Demand, Pro
 from reprieve.placement.effort import Share, price_of_placing
 from reprieve.placement.gang_members import Ties, members_of
 from reprieve.placement.gang_search import rearranged_within
-from reprieve.placement.place import Choose, Placement, Unplaceable, place, place_in, views_of, with_taken
+from reprieve.placement.place import Placement, Unplaceable, place, place_in, views_of, with_taken
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.rating import Choose
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
 
 

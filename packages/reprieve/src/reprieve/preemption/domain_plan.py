@@ -16,7 +16,8 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import price_of_placing
-from reprieve.placement.place import Choose, Placement
+from reprieve.placement.place import Placement
+from reprieve.placement.rating import Choose, Least
 from reprieve.preemption.budgets import Counting, InOrder, Joint, shares_of
 from reprieve.preemption.criteria import Cost
 from reprieve.preemption.gangs import GangTally
@@ -361,12 +362,7 @@ def least_short(freed: Ints, choose: Choose) -> Choose:
 
     freed  [resource, node]  what these pods use
     """
-
-    def chosen(ask: Ask, feasible: Mask) -> int:
-        short = np.where(feasible, _shortage(ask, ask.view.requested + freed), np.inf)
-        return choose(ask, short == short.min())
-
-    return chosen
+    return Least(lambda ask: _shortage(ask, ask.view.requested + freed), choose)
 
 
 def _shortage(ask: Ask, requested: Ints) -> Floats:

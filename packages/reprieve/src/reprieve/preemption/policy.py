@@ -9,8 +9,9 @@ from reprieve.model.columns import Mask
 from reprieve.model.objects import Node, Pod
 from reprieve.model.snapshot import Snapshot
 from reprieve.placement.demand import Ask, Demand
-from reprieve.placement.place import Placement, Survey, best
+from reprieve.placement.place import Placement, Survey
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.placement.rating import best
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.criteria import DISTURBANCE, Criterion, sparing_other_gangs
 from reprieve.preemption.eligibility import TIMELESS, Rule

@@ -10,7 +10,7 @@ from reprieve.model.selectors import NodeQuery, NodeTerm, Operator, Requirement
 from reprieve.model.shape import WeightedNodeTerm
 from reprieve.model.snapshot import build
 from reprieve.placement.demand import Ask
-from reprieve.placement.place import Placement, Unplaceable, place, pod_demand, rate
+from reprieve.placement.place import Placement, Unplaceable, place, pod_demand
 from reprieve.placement.profile import (
     DEFAULT_PROFILE,
     DefaultSpread,
@@ -19,6 +19,7 @@ from reprieve.placement.profile import (
     ShapePoint,
     Strategy,
 )
+from reprieve.placement.rating import rate
 
 
 @pytest.mark.parametrize(("rate", "at_once"), [(50.0, 64), (-1.0, 64), (0.0, 64), (5.0, 10), (0.1, 1)])

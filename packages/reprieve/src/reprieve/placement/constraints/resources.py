@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from reprieve.model.columns import Ints
 from reprieve.model.resources import PODS
 from reprieve.model.shape import Shape
 from reprieve.placement.demand import Ask
@@ -32,6 +33,16 @@ def resources(ask: Ask) -> Iterator[Rejection]:
         curable = short & ~hopeless
         if curable.any():
             yield Rejection(curable, Reason(Code.INSUFFICIENT_RESOURCE, name), curable=True)
+
+
+def how_many_fit(ask: Ask) -> Ints:
+    """[node] for how many pods like this one ``resources`` leaves room, one beside the other."""
+    view, requests = ask.view, ask.view.pods.requests[:, ask.pod]
+    fit = np.full(len(view.nodes), np.iinfo(np.int64).max)
+    for row in np.flatnonzero(requests):
+        if not is_ignored(view.axis.names[row], ask.profile):
+            fit = np.minimum(fit, (view.allocatable[row] - view.requested[row]) // requests[row])
+    return fit
 
 
 def has_room(ask: Ask, node: int) -> bool:

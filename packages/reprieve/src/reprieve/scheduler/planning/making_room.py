@@ -15,7 +15,8 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Demand
 from reprieve.placement.domains import place_together
 from reprieve.placement.effort import NO_EFFORT
-from reprieve.placement.place import Placement, Survey, Unplaceable, best, with_promises
+from reprieve.placement.place import Placement, Survey, Unplaceable, with_promises
+from reprieve.placement.rating import best
 from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.eligibility import eligible
