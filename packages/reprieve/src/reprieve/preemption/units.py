@@ -351,9 +351,21 @@ class Listing(Sequence[Unit]):
         """How many they have together."""
         return int(self._units.size[self._numbers].sum())
 
+    @property
+    def single(self) -> Ints:
+        """The rows of those that are pods."""
+        return self._numbers[self._numbers < len(self._units.view.pods)]
+
 
 def pods_in(units: Sequence[Unit]) -> int:
     return units.pods if isinstance(units, Listing) else sum(len(unit.pods) for unit in units)
+
+
+def single_pods(units: Sequence[Unit]) -> Ints:
+    """The rows of those that are pods, and no groups."""
+    if isinstance(units, Listing):
+        return units.single
+    return np.array([unit.pods[0] for unit in units if unit.kind is UnitKind.POD], np.int64)
 
 
 def with_any(units: Sequence[Unit], pods: Mask) -> Sequence[Unit]:

@@ -18,7 +18,7 @@ from reprieve.preemption.eligibility import Told, Verdict, eligible
 from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
-from reprieve.preemption.units import Unit, UnitKind
+from reprieve.preemption.units import Unit, UnitKind, single_pods
 from reprieve.scheduler.reporting.decision import MOST_SPARED, EvictionReason, ProtectedBy, Spared
 
 _VERBS = "is protected from", "are protected from"
@@ -105,9 +105,8 @@ class SparedMembers:
     def of(cls, plan: Plan, question: Question) -> "SparedMembers":
         if not question.policy.units(question.view).minds_gangs:
             return cls(plan, question, None)
-        single = [u.pods[0] for u in (*plan.victims, *plan.spared) if u.kind is UnitKind.POD]
         pods = np.zeros(len(question.view.pods), np.bool_)
-        pods[single] = True
+        pods[single_pods(plan.victims)] = pods[single_pods(plan.spared)] = True
         return cls(plan, question, gang_slack(question.view, pods))
 
     def why_spared(self, unit: Unit) -> EvictionReason | None:
