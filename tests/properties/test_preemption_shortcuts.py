@@ -28,7 +28,7 @@ from reprieve.preemption.potential_nodes import potential_nodes_of
 from reprieve.preemption.reprieve import EveryConstraint, PlacedDemand, RoomAndPorts, Trial, WhereItMatters
 from reprieve.preemption.search import candidates, plan_in
 from reprieve.preemption.searches import REPRIEVE
-from reprieve.preemption.units import Unit
+from reprieve.preemption.units import Unit, numbers_of
 from reprieve.scheduler.planning.victims_in_flight import counting_on
 from tests.properties.crowded import EVERYTHING, ROOM_ONLY, Crowd, Size, crowds
 from tests.properties.preempting import POLICIES, evictable_of, pods_of, question_of
@@ -263,7 +263,9 @@ def test_budgets_are_counted_anew_with_each_that_is_spared(crowd: Crowd, seed: i
     pods = {pod.metadata.name: pod for pod in objects if isinstance(pod, Pod)}
     going = units_of(question)
     random.Random(seed).shuffle(going)
-    counting = Joint(REPRIEVE.accounts(question.view), going)
+    evictable = evictable_of(question)
+    shares = evictable.shares.exceeding(evictable.units.mask(numbers_of(going)))
+    counting = Joint(evictable.accounts, shares)
 
     def plain(units: list[Unit]) -> int:
         return excess(objects, [pods[name] for name in pods_of(question.view, units)])
@@ -272,5 +274,5 @@ def test_budgets_are_counted_anew_with_each_that_is_spared(crowd: Crowd, seed: i
         assert counting.broken(going) == plain(going)
         for unit in going:
             others = [u for u in going if u is not unit]
-            assert counting.breaks(unit) == (plain(others) < plain(going))
-        counting.refund(going.pop())
+            assert counting.breaks(unit.number) == (plain(others) < plain(going))
+        counting.refund(going.pop().number)

@@ -17,7 +17,7 @@ from reprieve.placement.demand import Ask
 from reprieve.placement.domains import Domain
 from reprieve.placement.gang_search import place_in_any_order
 from reprieve.placement.place import Placement, survey
-from reprieve.preemption.budgets import InOrder, Joint
+from reprieve.preemption.budgets import InOrder
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
 from reprieve.preemption.prices import Evictable
@@ -129,7 +129,7 @@ class PlainSearch:
         return holds(question.demand, placement, gone(question.view, still_gone), question.profile)
 
     def _broken(self, units: Iterable[Unit]) -> int:
-        return Joint(self._evictable.accounts, ()).broken(units)
+        return self._evictable.accounts.exceeded_by(units)
 
     def _without_breakers(self, placement: Placement, taken: Units) -> Units:
         """Units that break a budget are spared if they can be, the most harmful first."""
@@ -158,8 +158,9 @@ class PlainSearch:
         if self._evictable.upstream is None or placement is None:
             return None
         taken = tuple(sorted(taken, key=lambda u: upstream_importance(self._as_ranked_by_rival(u))))
-        counting = InOrder(self._evictable.upstream.accounts, taken, self._question.view)
-        order = sorted(taken, key=lambda u: not counting.breaks(u))
+        upstream = self._evictable.upstream
+        counting = InOrder(upstream.accounts, [unit.number for unit in taken], upstream.units)
+        order = sorted(taken, key=lambda u: not counting.breaks(u.number))
         if order == self._tried_first():
             return None
         victims, before = list(order), None
@@ -212,16 +213,15 @@ def optimum(question: Question, evictable: Evictable) -> Plan | None:
 
 def best_in(domain: Domain, question: Question, evictable: Evictable) -> Plan | None:
     local = touching(domain, question, evictable)
-    counting = Joint(evictable.accounts, ())
     candidates = [
         Plan(
             domain.name,
             Placement(()),
             victims,
             (),
-            counting.broken(victims),
+            evictable.accounts.exceeded_by(victims),
             gangs_broken=len(too_small(evictable.units, victims)),
-            cost=evictable.prices.of(victims, counting.broken(victims)),
+            cost=evictable.prices.of(victims, evictable.accounts.exceeded_by(victims)),
         )
         for victims in subsets(local)
     ]

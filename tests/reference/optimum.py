@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from reprieve.preemption import searches
-from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import pods_disturbed
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
@@ -79,7 +78,7 @@ def best_plan(question: Question) -> Plan | None:
 def as_usual(question: Question, plan: Plan) -> Plan:
     units = REPRIEVE.units(question.view)
     victims = tuple(units.unit(unit.number) for unit in plan.victims)
-    broken = Joint(REPRIEVE.accounts(question.view), ()).broken(victims)
+    broken = REPRIEVE.accounts(question.view).exceeded_by(victims)
     return priced(replace(question, policy=REPRIEVE), replace(plan, victims=victims, broken=broken), now=0)
 
 

@@ -87,6 +87,10 @@ class Accounts:
                     charged[i] = charged.get(i, 0) + pods
         return charged
 
+    def exceeded_by(self, victims: Iterable[Unit]) -> int:
+        """By how many pods the budgets are exceeded if these units are evicted."""
+        return sum(max(0, pods - self.allowed[i]) for i, pods in self.charged(victims).items())
+
     @property
     def width(self) -> int:
         return len(self.budgets)
@@ -209,6 +213,15 @@ class UnitShares:
             mask[self.unit[self.pods > self.accounts.allowances()[self.account]]] = True
         return mask
 
+    def exceeding(self, going: Mask) -> "UnitShares":
+        """The shares of these units ([unit]) in the accounts that all of them together exceed."""
+        if not self:
+            return self
+        kept, allowed = going[self.unit], self.accounts.allowances()
+        charged = np.bincount(self.account[kept], self.pods[kept], len(allowed))
+        kept &= (charged > allowed)[self.account]
+        return replace(self, unit=self.unit[kept], account=self.account[kept], pods=self.pods[kept])
+
 
 def shares_of(units: Units, accounts: Charging) -> UnitShares:
     """The shares of units: the charges of its pods to one account, added up."""
@@ -223,14 +236,17 @@ def shares_of(units: Units, accounts: Charging) -> UnitShares:
 
 
 class Counting(Protocol):
-    """Counts what the eviction of some units costs budgets, while units are reprieved one by one."""
+    """Counts what the eviction of some units costs budgets, while units are reprieved one by one.
 
-    def breaks(self, unit: Unit) -> bool: ...
+    Units are named by their numbers.
+    """
 
-    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+    def breaks(self, unit: int) -> bool: ...
+
+    def first_chance(self, units: Sequence[int]) -> Sequence[int]:
         """The order in which units that break budgets are reprieved."""
 
-    def refund(self, unit: Unit) -> None:
+    def refund(self, unit: int) -> None:
         """The unit is reprieved."""
 
     def broken(self, victims: Iterable[Unit]) -> int:
@@ -240,44 +256,46 @@ class Counting(Protocol):
 class Joint:
     """A unit breaks a budget if all units that are not reprieved yet together exceed it.
 
-    Only these may be asked about. Units are looked at by the ten thousand, again and again, so this is
-    written for speed.
+    Units are looked at by the thousand, again and again, so this is written for speed.
     """
 
-    def __init__(self, accounts: Accounts, going: Iterable[Unit]) -> None:
+    def __init__(self, accounts: Accounts, going: UnitShares) -> None:
+        """``going``: the shares of all units that are evicted at first, in budgets that these exceed."""
         self._accounts = accounts
-        self._shares = {unit.name: accounts.share(unit) for unit in going} if accounts else {}
-        # With how many pods each budget is charged now. A dict and no column: most searches are about few
-        # units, which few of the budgets select.
-        self._going: dict[int, int] = {}
-        for share in self._shares.values():
-            for i, pods in share.items():
-                self._going[i] = self._going.get(i, 0) + pods
+        self._over: list[int] = []  # [budget] by how many pods it is exceeded now
+        self._shares: dict[int, list[tuple[int, int]]] = {}
+        self._alone: dict[int, int] = {}  # by how many pods a unit exceeds budgets if it alone goes
+        if not going:
+            return
+        allowed = accounts.allowances()
+        self._over = (
+            np.bincount(going.account, going.pods, len(allowed)).astype(np.int64) - allowed
+        ).tolist()
+        alone = np.maximum(going.pods - allowed[going.account], 0)
+        columns = going.unit.tolist(), going.account.tolist(), going.pods.tolist(), alone.tolist()
+        for unit, i, pods, excess in zip(*columns, strict=True):
+            self._shares.setdefault(unit, []).append((i, pods))
+            if excess:
+                self._alone[unit] = self._alone.get(unit, 0) + excess
 
-    def breaks(self, unit: Unit) -> bool:
-        going, allowed = self._going, self._accounts.allowed
-        for i in self._shares.get(unit.name, _NOTHING):  # noqa: SIM110  half the time of any(...)
-            if going[i] > allowed[i]:
+    def breaks(self, unit: int) -> bool:
+        over = self._over
+        for i, _ in self._shares.get(unit, ()):  # noqa: SIM110  half the time of any(...)
+            if over[i] > 0:
                 return True
         return False
 
-    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+    def first_chance(self, units: Sequence[int]) -> Sequence[int]:
         """First the unit that alone exceeds budgets the most, then the more important one."""
-        return sorted(units, key=lambda unit: -self._excess(self._shares[unit.name]))
+        alone = self._alone
+        return sorted(units, key=lambda unit: -alone.get(unit, 0)) if alone else units
 
-    def refund(self, unit: Unit) -> None:
-        for i, pods in self._shares.get(unit.name, _NOTHING).items():
-            self._going[i] -= pods
+    def refund(self, unit: int) -> None:
+        for i, pods in self._shares.get(unit, ()):
+            self._over[i] -= pods
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        return self._excess(self._accounts.charged(victims))
-
-    def _excess(self, charged: Charged) -> int:
-        allowed, excess = self._accounts.allowed, 0
-        for i, going in charged.items():
-            if going > allowed[i]:
-                excess += going - allowed[i]
-        return excess
+        return self._accounts.exceeded_by(victims)
 
 
 class InOrder:
@@ -286,25 +304,21 @@ class InOrder:
     As in kube-scheduler, a pod is charged to its budgets up to the first that is exhausted.
     """
 
-    def __init__(self, accounts: Accounts, going: Iterable[Unit], view: Snapshot) -> None:
-        self._view = view
-        self._accounts = accounts
+    def __init__(self, accounts: Accounts, going: Iterable[int], units: Units) -> None:
         self._left = [budget.allowed for budget in accounts.budgets]  # [budget] may be below zero
-        self._guarded = accounts.of_pods()
-        self._overlap = accounts.overlap
-        paid = (unit for unit in going if accounts.share(unit))
-        self._broken = {unit.name: self._charge(unit) for unit in paid}
-
-    def _charge(self, unit: Unit) -> int:
-        """How many pods of the unit break a budget.
-
-        With overlapping budgets the order of its pods matters, and must not be that of rows.
-        """
-        pods = sorted(unit.pods, key=self._name) if self._overlap and len(unit.pods) > 1 else unit.pods
-        return sum(self._spend(self._guarded[pod]) for pod in pods if pod in self._guarded)
-
-    def _name(self, pod: int) -> str:
-        return self._view.pods.compiled[pod].pod.metadata.name
+        guarded = accounts.of_pods()
+        rows = np.fromiter(guarded, np.int64, len(guarded))
+        pods: dict[int, list[int]] = {}  # by unit: those that are charged to a budget
+        for pod, unit in zip(rows.tolist(), units.of_pod[rows].tolist(), strict=True):
+            pods.setdefault(unit, []).append(pod)
+        if accounts.overlap:
+            # The order of a unit's pods matters, and must not be that of rows.
+            compiled = units.view.pods.compiled
+            for rows_of in pods.values():
+                rows_of.sort(key=lambda pod: compiled[pod].pod.metadata.name)
+        self._broken = {  # by unit: how many of its pods break a budget
+            unit: sum(self._spend(guarded[pod]) for pod in pods[unit]) for unit in going if unit in pods
+        }
 
     def _spend(self, budgets: Iterable[int]) -> bool:
         """Whether a pod that is charged to these breaks one of them."""
@@ -314,14 +328,14 @@ class InOrder:
                 return True
         return False
 
-    def breaks(self, unit: Unit) -> bool:
-        return self._broken.get(unit.name, 0) > 0
+    def breaks(self, unit: int) -> bool:
+        return self._broken.get(unit, 0) > 0
 
-    def first_chance(self, units: Sequence[Unit]) -> Sequence[Unit]:
+    def first_chance(self, units: Sequence[int]) -> Sequence[int]:
         return units
 
-    def refund(self, unit: Unit) -> None:
+    def refund(self, unit: int) -> None:
         pass
 
     def broken(self, victims: Iterable[Unit]) -> int:
-        return sum(self._broken.get(unit.name, 0) for unit in victims)
+        return sum(self._broken.get(unit.number, 0) for unit in victims)

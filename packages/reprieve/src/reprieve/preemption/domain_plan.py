@@ -4,7 +4,7 @@ A domain is a node, a value of a topology key, or the cluster.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -18,14 +18,14 @@ from reprieve.placement.domains import Domain, place_within
 from reprieve.placement.effort import price_of_placing
 from reprieve.placement.place import Placement
 from reprieve.placement.rating import Choose, Least
-from reprieve.preemption.budgets import Counting, InOrder, Joint, shares_of
+from reprieve.preemption.budgets import Counting, InOrder, Joint, UnitShares
 from reprieve.preemption.criteria import Cost
 from reprieve.preemption.gangs import GangTally
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import BudgetCounting, Question
 from reprieve.preemption.prices import Evictable, UpstreamOrder
 from reprieve.preemption.reprieve import PlacedDemand, RoomAndPorts, Trial, counts_room, trial
-from reprieve.preemption.units import Listing, Unit, UnitKind, numbers_of
+from reprieve.preemption.units import Listing, Unit, numbers_of
 
 
 def begun_in(
@@ -38,6 +38,22 @@ def begun_in(
     planning = Planning(question, domain, evictable, units.mask(local), by_room)
     placement = planning.place_without(units.pods_of(local)) if len(local) else None
     return (planning, placement) if placement is not None else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtRisk:
+    """Units of which some cannot be put back.
+
+    Most that are charged to a budget are nowhere near the nodes in use, and nothing keeps them from being put
+    back. They have their turn, too, since it changes what the others break.
+    """
+
+    order: Sequence[int]  # numbers, the most important first
+    near: Mapping[int, Unit]  # those that the demand may need gone
+    shares: UnitShares  # of all units that are gone, in the budgets that these exceed
+
+    def of(self, victims: Sequence[Unit]) -> "AtRisk":
+        return replace(self, order=[unit.number for unit in victims])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +106,7 @@ class Planning:
         plan = self.or_sparing_gangs(plan, placement) if ends_gangs or plan.gangs_broken else plan
         return self.or_elsewhere(plan) if len(self.question.demand.pods) > 1 else plan
 
-    def below_ceiling(self, placement: Placement, taken: Mask, risky: Sequence[Unit]) -> Plan:
+    def below_ceiling(self, placement: Placement, taken: Mask, risky: AtRisk) -> Plan:
         """Reprieves units that break budgets, then all above the lowest priority that leaves enough room.
 
         ``risky``: those of the units that are at risk. A demand of several pods may be placed elsewhere then,
@@ -118,7 +134,7 @@ class Planning:
         risky = self._at_risk(placement, harmless)
         return min(plan, self.below_ceiling(placement, harmless, risky), key=_cost)
 
-    def or_as_upstream(self, plan: Plan, placement: Placement, risky: Sequence[Unit]) -> Plan:
+    def or_as_upstream(self, plan: Plan, placement: Placement, risky: AtRisk) -> Plan:
         """This plan, or a better one with units reprieved in kube-scheduler's order.
 
         The order in which units are reprieved decides which of them still fit, and no order is always best.
@@ -128,36 +144,19 @@ class Planning:
         if upstream is None:
             return plan
         ranked, ours = self._as_ranked_by(upstream, risky), self._counting(risky)
-        counting = InOrder(upstream.accounts, ranked, self.question.view)
-        if self._tried(ranked, counting) == self._tried(risky, ours):
+        counting = InOrder(upstream.accounts, ranked.order, upstream.units)
+        if _tried(ranked.order, counting) == _tried(risky.order, ours):
             return plan
         theirs = self._plan_evicting(placement, ranked, self._trial(placement, self.local), counting)
         broken = ours.broken(theirs.victims)
         theirs = replace(theirs, broken=broken, cost=self.evictable.prices.of(theirs.victims, broken))
         return min(plan, theirs, key=_cost)
 
-    def _tried(self, units: Sequence[Unit], counting: Counting) -> list[int]:
-        """The numbers of units in the order in which they are put back, as long as none is reprieved."""
-        guarded = self._guarded()
-        breakers = counting.first_chance([u for u in units if guarded[u.number] and counting.breaks(u)])
-        first = {u.number for u in breakers}
-        return [*(u.number for u in breakers), *(u.number for u in units if u.number not in first)]
-
-    def _guarded(self) -> list[bool]:
-        """[unit] whether a budget is charged with one of its pods."""
-        units, accounts = self.evictable.units, self.evictable.accounts
-        pods = np.zeros(len(units.of_pod), np.bool_)
-        pods[accounts.pods] = True
-        guarded: list[bool] = units.with_any(pods).tolist()
-        return guarded
-
-    def _as_ranked_by(self, upstream: UpstreamOrder, risky: Sequence[Unit]) -> Sequence[Unit]:
-        groups = self.question.view.pods.groups.codes
-        if not any(unit.kind is UnitKind.POD and groups[unit.pods[0]] for unit in risky):
+    def _as_ranked_by(self, upstream: UpstreamOrder, risky: AtRisk) -> AtRisk:
+        pods, numbers = self.question.view.pods, np.array(risky.order, np.int64)
+        if not pods.groups.codes[numbers[numbers < len(pods)]].any():
             return risky
-        units = {unit.number: unit for unit in risky}
-        order = upstream.units.in_order(np.array(list(units), np.int64))
-        return [units[number] for number in order.tolist()]
+        return replace(risky, order=upstream.units.in_order(numbers).tolist())
 
     def or_sparing_gangs(self, plan: Plan, placement: Placement) -> Plan:
         """This plan, or a better one that leaves no gang with too few pods: other units may do just as well.
@@ -244,10 +243,11 @@ class Planning:
     def _within_budgets(self, units: Mask) -> Mask:
         """The units ([unit]) whose eviction alone exceeds no budget."""
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            counting = self._counting(self.listed(self.local))
-            harmless = (unit for unit in self.listed(units) if not counting.broken([unit]))
-            return self.evictable.units.mask(numbers_of(harmless))
-        return units & ~shares_of(self.evictable.units, self.evictable.accounts).unaffordable()
+            of = self.evictable.units
+            order = of.in_order(np.flatnonzero(self.local)).tolist()
+            counting = InOrder(self.evictable.accounts, order, of)
+            return units & ~of.mask(np.array([unit for unit in order if counting.breaks(unit)], np.int64))
+        return units & ~self.evictable.shares.unaffordable()
 
     def _where_least_goes(self, taken: Mask, nodes: Mask) -> Placement | None:
         question = self.question
@@ -298,7 +298,7 @@ class Planning:
     def _plan_evicting(
         self,
         placement: Placement,
-        risky: Sequence[Unit],
+        risky: AtRisk,
         test: Trial,
         counting: Counting,
         ceiling: int | None = None,
@@ -306,7 +306,7 @@ class Planning:
         victims = _sweep(risky, test, counting)
         if self.question.policy.search.tries_again:
             # Putting one back can make room for another where constraints look beyond one node.
-            while len(fewer := _sweep(victims, test, counting)) < len(victims):
+            while len(fewer := _sweep(risky.of(victims), test, counting)) < len(victims):
                 victims = fewer
         units = self.evictable.units
         gone, broken = units.mask(numbers_of(victims)), counting.broken(victims)
@@ -323,26 +323,28 @@ class Planning:
             cost=self.evictable.prices.of(listed, broken),
         )
 
-    def _at_risk(self, placement: Placement, taken: Mask) -> Sequence[Unit]:
-        """A unit is at no risk if it has no pod on the nodes in use, no budget, and matters to no constraint.
+    def _at_risk(self, placement: Placement, taken: Mask) -> AtRisk:
+        """Of these units, those that may not be put back, and those with which they share a budget.
 
-        Such units can be put back in any order, and make no difference to the others.
+        All others can be put back in any order, and make no difference to these.
         """
-        question, units = self.question, self.evictable.units
-        if np.count_nonzero(taken) <= question.shortcuts.units or not counts_room(question.demand):
-            return self.listed(taken)
-        pods = self._used(placement) | self.evictable.matter
-        pods[self.evictable.accounts.pods] = True
-        return self.listed(taken & units.with_any(pods))
+        question, units, near = self.question, self.evictable.units, taken
+        if np.count_nonzero(taken) > question.shortcuts.units and counts_room(question.demand):
+            near = taken & units.with_any(self._used(placement) | self.evictable.matter)
+        shares, listed = self.evictable.shares.exceeding(taken), self.listed(near)
+        order = [unit.number for unit in listed]
+        if shares and not near[shares.unit].all():
+            order = units.in_order(np.union1d(order, shares.unit)).tolist()
+        return AtRisk(order, {unit.number: unit for unit in listed}, shares)
 
     def _used(self, placement: Placement) -> Mask:
         """[pod] whether it runs on a node in use."""
         return on_nodes(self.question.view, [node for node in placement.nodes if node != NOWHERE])
 
-    def _counting(self, going: Sequence[Unit]) -> Counting:
+    def _counting(self, going: AtRisk) -> Counting:
         if self.question.policy.budgets is BudgetCounting.UPSTREAM:
-            return InOrder(self.evictable.accounts, going, self.question.view)
-        return Joint(self.evictable.accounts, going)
+            return InOrder(self.evictable.accounts, going.order, self.evictable.units)
+        return Joint(self.evictable.accounts, going.shares)
 
     def _trial(self, placement: Placement, gone: Mask) -> Trial:
         placed = self._settled(placement, self.pods_of(gone))
@@ -399,21 +401,31 @@ class _Below:
     placement: Placement
 
 
-def _sweep(units: Sequence[Unit], test: Trial, counting: Counting) -> list[Unit]:
+def _sweep(risky: AtRisk, test: Trial, counting: Counting) -> list[Unit]:
     """The units that cannot be put back, after those that break budgets had the first chance."""
-    spared = _breakers_spared(units, test, counting)
-    left = [u for u in units if u.number not in spared]
-    return [u for u in left if counting.breaks(u) or not _put_back(u, test, counting)]
+    spared, victims = _breakers_spared(risky, test, counting), list[Unit]()
+    for number in risky.order:
+        if number in spared:
+            continue
+        unit = risky.near.get(number)
+        if unit is None or (not counting.breaks(number) and test.put_back(unit)):
+            counting.refund(number)
+        else:
+            victims.append(unit)
+    return victims
 
 
-def _breakers_spared(units: Sequence[Unit], test: Trial, counting: Counting) -> set[int]:
-    breakers = [u for u in units if counting.breaks(u)]
-    tried = counting.first_chance(breakers)
-    return {u.number for u in tried if counting.breaks(u) and _put_back(u, test, counting)}
+def _breakers_spared(risky: AtRisk, test: Trial, counting: Counting) -> set[int]:
+    near, spared = risky.near, set[int]()
+    for number in counting.first_chance([n for n in risky.order if counting.breaks(n)]):
+        if counting.breaks(number) and (number not in near or test.put_back(near[number])):
+            counting.refund(number)
+            spared.add(number)
+    return spared
 
 
-def _put_back(unit: Unit, test: Trial, counting: Counting) -> bool:
-    if not test.put_back(unit):
-        return False
-    counting.refund(unit)
-    return True
+def _tried(order: Sequence[int], counting: Counting) -> list[int]:
+    """Units in the order in which they are put back, as long as none is reprieved."""
+    first = counting.first_chance([unit for unit in order if counting.breaks(unit)])
+    others = {*first}
+    return [*first, *(unit for unit in order if unit not in others)]

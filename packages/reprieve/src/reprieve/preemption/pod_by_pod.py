@@ -14,7 +14,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.domains import Domain, topology_domains
 from reprieve.placement.place import Placement, place, with_taken
-from reprieve.preemption.budgets import Joint, paid_for
+from reprieve.preemption.budgets import paid_for
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.policy import Question
 from reprieve.preemption.reprieve import holds
@@ -48,7 +48,7 @@ def _without_vain(question: Question, plan: Plan) -> Plan:
             victims = others
     if len(victims) == len(plan.victims):
         return plan
-    broken = Joint(question.policy.accounts(question.view), ()).broken(victims)
+    broken = question.policy.accounts(question.view).exceeded_by(victims)
     spared = (*plan.spared, *(unit for unit in plan.victims if unit not in victims))
     return replace(plan, victims=tuple(victims), spared=_by_priority(spared), broken=broken)
 

@@ -245,7 +245,7 @@ def potential_nodes_of(question: Question, evictable: Evictable) -> PotentialNod
     usable = survey(replace(ask, view=emptied), demand.constraints, curable).feasible | unclear
     if not usable[node_units.nodes].all():
         node_units = node_units.on(usable[node_units.nodes])
-    shares, upstream, gangs = shares_of(units, evictable.accounts), evictable.upstream, evictable.gangs
+    shares, upstream, gangs = evictable.shares, evictable.upstream, evictable.gangs
     is_same = upstream is None or upstream.accounts is evictable.accounts
     return PotentialNodes(
         question,

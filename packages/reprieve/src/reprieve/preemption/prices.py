@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.budgets import Accounts
+from reprieve.preemption.budgets import Accounts, UnitShares, shares_of
 from reprieve.preemption.criteria import CASCADE, LOST_WORK, MOST, Cost, Criterion
 from reprieve.preemption.eligibility import grace_of
 from reprieve.preemption.gangs import GangSlack, GroupNeeds
@@ -184,7 +184,7 @@ class UpstreamOrder:
     accounts: Accounts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Evictable:
     """The units that may be preempted, and the budgets that select their pods."""
 
@@ -195,3 +195,8 @@ class Evictable:
     prices: Prices
     upstream: UpstreamOrder | None = None  # None where kube-scheduler would do the same
     gangs: GangSlack | None = None  # that should keep the pods they need; None: none of them counts
+
+    @cached_property
+    def shares(self) -> UnitShares:
+        """With how many pods of each unit budgets are charged."""
+        return shares_of(self.units, self.accounts)

@@ -17,7 +17,7 @@ from reprieve.model.nodes import Nodes
 from reprieve.model.snapshot import NOWHERE
 from reprieve.placement.constraints.resources import resources
 from reprieve.placement.domains import Domain, topology_domains
-from reprieve.preemption.budgets import Accounts, Joint, as_upstream, shares_of
+from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED, Cost
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
 from reprieve.preemption.eligibility import Verdict, eligible
@@ -62,7 +62,7 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     order = question.policy.measured or question.policy.disturbance
     told = replace(question, policy=replace(question.policy, disturbance=order))
     if question.policy.measured:  # it may have counted them as kube-scheduler does
-        plan = replace(plan, broken=Joint(question.policy.accounts(question.view), ()).broken(plan.victims))
+        plan = replace(plan, broken=question.policy.accounts(question.view).exceeded_by(plan.victims))
     own = question.policy.units
     units = (pods_and_groups if question.policy.measured else own)(question.view)
     return Quality(_priced(told, units, plan, now).cost.named(), (), proved=False, effort=0)

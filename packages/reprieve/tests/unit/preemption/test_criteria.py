@@ -12,7 +12,6 @@ from tests.unit.scheduler.making import a_node, a_pod
 from reprieve.model.objects import KubernetesObject, OwnerReference
 from reprieve.model.snapshot import build
 from reprieve.placement.place import Unplaceable, place, pod_demand
-from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import (
     AS_UPSTREAM,
     CRITERIA,
@@ -49,7 +48,7 @@ def cost(things: World, *victims: str) -> Cost:
     evictable = evictable_of(question, units, units.size > 0, now=0)
     numbers = {int(units.of_pod[view.pods.rows["default", name]]) for name in victims}
     going = units.listed(np.array(sorted(numbers), np.int64))
-    return evictable.prices.of(going, Joint(evictable.accounts, ()).broken(going))
+    return evictable.prices.of(going, evictable.accounts.exceeded_by(going))
 
 
 def test_a_pod_without_a_controller_is_a_workload() -> None:

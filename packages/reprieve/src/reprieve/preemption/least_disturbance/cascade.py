@@ -253,9 +253,8 @@ class _Capacity:
 
     def kinds(self, pods: Ints) -> tuple[list[_Kind], Ints]:
         """The kinds of these pods, and the place of each pod's in that list."""
-        compiled = self._question.view.pods.compiled
         # Pods of one template share a shape: there are few, and the kind of each is found once.
-        shapes = np.fromiter((id(compiled[pod].shape) for pod in pods.tolist()), np.int64, len(pods))
+        shapes = self._question.view.pods.shapes.codes[pods]
         _, firsts, shape_of = np.unique(shapes, return_index=True, return_inverse=True)
         codes: dict[_Kind, int] = {}
         of_shape = [codes.setdefault(self.kind(pod), len(codes)) for pod in pods[firsts].tolist()]

@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from reprieve.model.columns import Floats, Ints, Mask
-from reprieve.preemption.budgets import shares_of
 from reprieve.preemption.criteria import HIGHEST_PRIORITY, LATEST_START, Combined, Criterion
 from reprieve.preemption.least_disturbance.model import capacities, levels_of, most_seated
 from reprieve.preemption.least_disturbance.model_of_question import Reach
@@ -115,8 +114,7 @@ class CountedBound:
     @cached_property
     def _exceeding(self) -> Mask:
         """[unit] whether its eviction alone exceeds a budget."""
-        shares = shares_of(self.evictable.units, self.evictable.accounts)
-        return shares.unaffordable()[self.reach.units]
+        return self.evictable.shares.unaffordable()[self.reach.units]
 
     def _prices(self, criterion: Criterion, among: Mask) -> Floats:
         """[unit] what it costs alone, or less where that would take long to work out."""

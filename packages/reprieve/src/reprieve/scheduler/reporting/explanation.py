@@ -18,7 +18,6 @@ from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
-from reprieve.preemption.budgets import Joint
 from reprieve.preemption.criteria import Criterion, decided_by, pods_disturbed
 from reprieve.preemption.eligibility import eligible, grace_of
 from reprieve.preemption.least_disturbance.cascade import onward
@@ -112,7 +111,7 @@ def _without(plan: Plan, question: Question, in_flight: Collection[int]) -> tupl
     if not shared:
         return plan, 0
     victims = tuple(unit for unit in plan.victims if not gone.issuperset(unit.pods))
-    broken = Joint(question.policy.accounts(question.view), ()).broken(victims)
+    broken = question.policy.accounts(question.view).exceeded_by(victims)
     return replace(plan, victims=victims, broken=broken), shared
 
 
