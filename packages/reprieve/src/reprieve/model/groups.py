@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reprieve.model.annotations import CHECKPOINT
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.objects import CompositePodGroup, KubernetesObject, ObjectKey, Pod, PodGroup, group_of
 
@@ -33,6 +34,7 @@ class GroupColumns:
     is_composite: Mask  # [whole]
     least: Ints  # [key] how many of its pods a gang needs; -1: it is no gang by itself
     in_gang: Mask  # [key] it is one, or in a group around it
+    publishing: Mask  # [key] annotations say when its work, or that of a group around it, was last saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class Groups:
 def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
     size = len(keys)
     known, priority, whole = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.full(size, -1)
-    least, in_gang = np.full(size, -1), np.zeros(size, np.bool_)
+    least, in_gang, publishing = np.full(size, -1), np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     wholes: dict[str, int] = {}
     first, composite, outermost = list[int](), list[bool](), list[Group | None]()
     for code, key in enumerate(keys):
@@ -206,6 +208,9 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
         outermost.append(around[-1][1] if around else None)
         if own is None:
             continue
+        for _, group in around:
+            if CHECKPOINT in group.metadata.annotations:
+                publishing[code] = True
         known[code], priority[code] = True, around[-1][1].spec.priority or 0
         least[code] = own.spec.gang.min_count if own.spec.gang is not None else -1
         in_gang[code] = bool(own.spec.gang or own.spec.parent)
@@ -227,6 +232,7 @@ def _columns(groups: Groups, keys: Sequence[GroupKey | None]) -> GroupColumns:
         np.array(composite, np.bool_),
         least,
         in_gang,
+        publishing,
     )
 
 

@@ -220,7 +220,7 @@ class _Capacity:
         self._counted = np.array([not is_ignored(n, question.profile) for n in view.axis.names], np.bool_)
         self._left = {_NONE_BELOW: view.allocatable - view.requested}  # see ``left``
         self._nodes_of: dict[object, bytes] = {}
-        self._kind_of: dict[int, _Kind] = {}  # by the identity of a shape: pods of one template share it
+        self._kind_of: dict[int, _Kind] = {}  # by the code of a shape: pods of one template share it
         self._ties_all = any(default.required for default in question.profile.default_spread)
         self.seats = cache(self._seats)
 
@@ -278,27 +278,20 @@ class _Capacity:
 
     def kind(self, pod: int) -> _Kind:
         view = self._question.view
-        shape = view.pods.shape(pod)
-        found = self._kind_of.get(id(shape))
+        code, shape = view.pods.shapes.codes.item(pod), view.pods.shape(pod)
+        found = self._kind_of.get(code)
         if found is None and self._is_tied(shape):
-            # What other pods allow depends on which pod asks: the first by name, never by row.
-            first = min(self._pods_by_shape[id(shape)], key=self._name)
+            # What other pods allow depends on which pod asks: the first by name, never by row. Of all there
+            # are, also those that nothing is asked about: else it would matter what is asked together.
+            first = min(np.flatnonzero(view.pods.shapes.codes == code).tolist(), key=self._name)
             found = view.pods.requests[:, pod].tobytes(), self._nodes(first).tobytes()
-            self._kind_of[id(shape)] = found
         elif found is None:
             key = self._beyond_room(shape)
             if key not in self._nodes_of:
                 self._nodes_of[key] = self._nodes(pod).tobytes()
-            found = self._kind_of[id(shape)] = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
+            found = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
+        self._kind_of[code] = found
         return found
-
-    @cached_property
-    def _pods_by_shape(self) -> dict[int, list[int]]:
-        """All pods, also those that nothing is asked about: else it would matter what is asked together."""
-        pods_of: dict[int, list[int]] = {}
-        for row, compiled in enumerate(self._question.view.pods.compiled):
-            pods_of.setdefault(id(compiled.shape), []).append(row)
-        return pods_of
 
     def _nodes(self, pod: int) -> Mask:
         """[node] whether all constraints but room allow it."""

@@ -233,12 +233,13 @@ class _Room:
         back[units] = True
         self._gone &= ~back
         self._budgets.refund(back)
-        cells = back[self._unit]
-        np.subtract.at(self._left, self._node[cells], self._used[cells])
+        cells = np.flatnonzero(back[self._unit])
+        nodes = self._node[cells]  # each once: the units share none
+        self._left[nodes] -= self._used[cells]
+        self._fits[nodes] = self._capacity(self._left[nodes])
         touched = np.zeros(len(self._fits), np.bool_)
-        touched[self._node[cells]] = True
-        self._fits[touched] = self._capacity(self._left[touched])
-        self._weigh(np.flatnonzero(touched[self._node]))
+        touched[nodes] = True
+        self._weigh(np.flatnonzero(touched[self._node] & self._gone[self._unit]))
 
     def _capacity(self, left: Ints) -> Ints:
         """[node] how many members fit into so much: no node is in the model that takes none."""

@@ -39,12 +39,8 @@ def lost_work(units: Units, wanted: Mask, now: float, cap: float) -> Ints:
 def _publishing(view: Snapshot, rows: Ints) -> list[int]:
     """The pods with a checkpoint of their own or of a group."""
     groups = view.pods.groups
-    codes = groups.codes[rows]
-    saved = np.zeros(len(groups.things), np.bool_)
-    for code in np.unique(codes[codes != 0]).tolist():
-        around = view.groups.chain(groups.things[code])
-        saved[code] = any(CHECKPOINT in group.metadata.annotations for _, group in around)
-    found: list[int] = rows[saved[codes] | view.pods.publishing[rows]].tolist()
+    publishing = view.groups.columns(groups.things).publishing[groups.codes[rows]]
+    found: list[int] = rows[publishing | view.pods.publishing[rows]].tolist()
     return found
 
 

@@ -335,7 +335,7 @@ def capacities(left: Ints, needs: Sequence[int], most: int) -> Ints:
     for place, need in enumerate(needs):
         if need:
             np.minimum(fits, left[:, place] // need, out=fits)
-    fits.clip(0, out=fits)
+    np.maximum(fits, 0, out=fits)  # faster than clip, which looks at limits of the type
     return fits
 
 
