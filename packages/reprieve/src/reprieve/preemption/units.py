@@ -140,7 +140,9 @@ class Units:
     own_priority: Ints | None = None  # [unit] with which it preempts; None: no unit has another as a victim
     members: MemberOrder | None = None  # of groups that are evicted pod by pod; None: they do not differ
     minds_gangs: bool = False  # those that are evicted pod by pod keep the pods that they need, if possible
-    _known: dict[int, Unit] = field(init=False, default_factory=dict)  # searches list the same ones again
+    # Searches list the same ones again, and sort by the same names.
+    _known: dict[int, Unit] = field(init=False, default_factory=dict)
+    _names: dict[int, str] = field(init=False, default_factory=dict)
 
     def unit(self, number: int) -> Unit:
         (unit,) = self.made(np.array([number], np.int64))
@@ -272,13 +274,15 @@ class Units:
         return places[distinct][which]
 
     def names(self, numbers: Ints) -> list[str]:
-        pods, compiled = len(self.view.pods), self.view.pods.compiled
-        return [
-            f"Pod/{(meta := compiled[number].pod.metadata).namespace}/{meta.name}"
-            if number < pods
-            else self.group_names[number - pods]
-            for number in numbers.tolist()
-        ]
+        pods, compiled, known = len(self.view.pods), self.view.pods.compiled, self._names
+        asked: list[int] = numbers.tolist()
+        for number in asked:
+            if number >= pods:
+                known[number] = self.group_names[number - pods]
+            elif number not in known:
+                meta = compiled[number].pod.metadata
+                known[number] = f"Pod/{meta.namespace}/{meta.name}"
+        return [known[number] for number in asked]
 
 
 def _order_by(keys: tuple[Ints | Floats, ...], names: Callable[[Ints], list[str]]) -> Ints:

@@ -9,7 +9,7 @@ consider it: that is no number of a single unit, so it is reported and no criter
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -222,7 +222,7 @@ class _Capacity:
         self._nodes_of: dict[object, bytes] = {}
         self._kind_of: dict[int, _Kind] = {}  # by the code of a shape: pods of one template share it
         self._ties_all = any(default.required for default in question.profile.default_spread)
-        self.seats = cache(self._seats)
+        self.seats, self._times = cache(self._seats), cache(self._how_often)
 
     @cached_property
     def _units(self) -> Units:
@@ -236,15 +236,24 @@ class _Capacity:
 
     def _seats(self, kind: _Kind, below: int) -> Ints:
         """[node] how many pods of a kind fit there."""
-        return self.fitting(kind, self.left(below))
+        return self._fitting(kind, partial(self._times, below))
+
+    def _how_often(self, below: int, row: int, need: int) -> Ints:
+        """[node] how often so much of a resource is left. There are far more kinds than amounts."""
+        times: Ints = self.left(below)[row] // need
+        return times
 
     def fitting(self, kind: _Kind, left: Ints) -> Ints:
         """[node] how many pods of a kind fit into so much ([resource, node])."""
+        return self._fitting(kind, lambda row, need: left[row] // need)
+
+    def _fitting(self, kind: _Kind, times: Callable[[int, int], Ints]) -> Ints:
+        """``times``: [node] how often so much (2nd) of a resource (row) is left."""
         needs, nodes = np.frombuffer(kind[0], np.int64), np.frombuffer(kind[1], np.bool_)
         # No more than there are: of pods that request nothing, any number would fit.
         fits = np.full(len(nodes), len(self._question.view.pods))
         for row in np.flatnonzero((needs > 0) & self._counted).tolist():
-            np.minimum(fits, left[row] // int(needs[row]), out=fits)
+            np.minimum(fits, times(row, int(needs[row])), out=fits)
         return np.where(nodes, np.maximum(fits, 0), 0)
 
     def freed(self, below: int) -> Ints:
@@ -281,9 +290,8 @@ class _Capacity:
         code, shape = view.pods.shapes.codes.item(pod), view.pods.shape(pod)
         found = self._kind_of.get(code)
         if found is None and self._is_tied(shape):
-            # What other pods allow depends on which pod asks: the first by name, never by row. Of all there
-            # are, also those that nothing is asked about: else it would matter what is asked together.
-            first = min(np.flatnonzero(view.pods.shapes.codes == code).tolist(), key=self._name)
+            # What other pods allow depends on which pod asks: the first by name, never by row.
+            first = min(self._pods_by_shape[code], key=self._name)
             found = view.pods.requests[:, pod].tobytes(), self._nodes(first).tobytes()
         elif found is None:
             key = self._beyond_room(shape)
@@ -292,6 +300,14 @@ class _Capacity:
             found = view.pods.requests[:, pod].tobytes(), self._nodes_of[key]
         self._kind_of[code] = found
         return found
+
+    @cached_property
+    def _pods_by_shape(self) -> dict[int, list[int]]:
+        """All pods, also those that nothing is asked about: else it would matter what is asked together."""
+        pods_of: dict[int, list[int]] = {}
+        for row, code in enumerate(self._question.view.pods.shapes.codes.tolist()):
+            pods_of.setdefault(code, []).append(row)
+        return pods_of
 
     def _nodes(self, pod: int) -> Mask:
         """[node] whether all constraints but room allow it."""
