@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from reprieve.model.columns import Ints, Mask
+from reprieve.model.groups import Group
 from reprieve.model.shape import Shape
 from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.placement.effort import NO_EFFORT, Effort
@@ -134,6 +135,8 @@ class Demand:
     nominated: tuple[int, ...] = ()
     alone: bool = False  # its pod needs room for itself, also if it is in a group
     spares_gangs: bool = False  # gangs are to keep the pods they need, in any search, also if they go whole
+    # A group around its pod of which too little runs: no pod is evicted for a member until that has changed.
+    degraded: Group | None = None
     until: float | None = None  # room that comes later is of no use
     effort: Effort = NO_EFFORT  # what searches for it may spend; nothing: the order of its pods is fixed
     # The groups that its pods are in, if it is a tree of groups. Then ``needed`` is the least number of pods

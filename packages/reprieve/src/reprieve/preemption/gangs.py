@@ -204,7 +204,7 @@ class _Needs:
 
     def enter_leaf(self, group: Group, codes: Sequence[int]) -> int | None:
         running, whole = int(self.counts[codes].sum()), group.spec.disrupted_whole
-        if not running or not self._is_met(group, DEEPEST):
+        if not running or not self.is_met(group, DEEPEST):
             return None
         least = group.spec.gang.min_count if group.spec.gang is not None else 1
         number = self._number(running, 0 if whole else running - least, ends=not whole)
@@ -228,13 +228,23 @@ class _Needs:
         elif (code := self.view.pods.groups.index.get(key_of(group))) is not None:
             yield code
 
-    def _is_met(self, group: Group, depth: int) -> bool:
+    def is_met(self, group: Group, depth: int) -> bool:
         """Whether enough of it runs."""
         least = group.spec.gang.min_count if group.spec.gang is not None else 1
         if isinstance(group, CompositePodGroup):
             children = self._children(group, depth)
-            return sum(self._is_met(child, depth - 1) for child in children) >= least
+            return sum(self.is_met(child, depth - 1) for child in children) >= least
         return int(self.counts[[*self._codes_in(group, depth)]].sum()) >= least
+
+
+def degraded(view: Snapshot, row: int) -> Group | None:
+    """The group of a pod, or one around it, of which not enough runs; pods that leave do not count."""
+    groups = view.pods.groups
+    staying = groups.codes[(view.where != NOWHERE) & ~view.pods.terminating]
+    counts = np.bincount(staying, minlength=len(groups.things))
+    needs = _Needs(view, np.zeros(0, np.int64), counts)
+    around = (group for _, group in view.groups.chain(groups[row]))
+    return next((group for group in around if not needs.is_met(group, DEEPEST)), None)
 
 
 # --- how many pods each gang can lose ------------------------------------------------------------

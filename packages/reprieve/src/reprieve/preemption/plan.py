@@ -81,6 +81,7 @@ class Why(StrEnum):
     FORBIDDEN = "Forbidden"
     IN_VAIN = "EvictedInVain"
     NEVER_PREEMPTS = "NeverPreempts"
+    GROUP_DEGRADED = "GroupDegraded"
     NOBODY_ELIGIBLE = "NobodyEligible"
     NO_HELP = "NoHelp"
     PROTECTED = "Protected"

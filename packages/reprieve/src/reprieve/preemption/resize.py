@@ -29,6 +29,7 @@ from reprieve.placement.constraints.resources import resources
 from reprieve.placement.demand import Demand
 from reprieve.placement.effort import Effort
 from reprieve.placement.profile import DEFAULT_PROFILE, Profile
+from reprieve.preemption.gangs import degraded
 
 DEADLINE = "reprieve.dev/resize-deadline-seconds"
 
@@ -43,7 +44,9 @@ class Accounting(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DeferredResizes:
     accounting: Accounting = Accounting.KUBELET
-    spares_gangs: bool = True  # of plans, those that leave no other gang with too few pods come first
+    # Of plans, those that leave no other gang with too few pods come first; there is none for a member of a
+    # gang that has too few itself.
+    spares_gangs: bool = True
 
     def is_waiting(self, pod: Pod) -> bool:
         return bool(pod.spec.node_name) and is_deferred(pod)
@@ -82,6 +85,7 @@ class DeferredResizes:
             allowed=home,
             alone=True,
             spares_gangs=self.spares_gangs,
+            degraded=degraded(view, row) if self.spares_gangs else None,
             until=_until(pod, now),
             effort=Effort(profile.planning_effort),
         )

@@ -38,6 +38,8 @@ def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     demand, policy = question.demand, question.policy
     if not demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
+    if demand.degraded is not None:
+        return NoPlan(Why.GROUP_DEGRADED)
     units = policy.units(question.view)
     verdict = eligible(units, demand, policy.rules, now)
     plans = _plans_taking(verdict.allowed, units, question, now)

@@ -60,7 +60,8 @@ _GROUP_RESULTS = {
 _MANY_ATTEMPTS = 15
 _DEEPEST = 4  # levels of a tree of groups
 _OPERATION = "preemption"  # the only one of kube-scheduler's goroutines for which there is something here
-_NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS})  # then no eviction was considered
+# Then no eviction was considered.
+_NEVER_LOOKED = frozenset({Why.OFF, Why.IN_VAIN, Why.NEVER_PREEMPTS, Why.GROUP_DEGRADED})
 
 PREEMPTORS: Mapping[Preemptor, str] = {
     Preemptor.POD: "pod",

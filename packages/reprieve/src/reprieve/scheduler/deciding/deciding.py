@@ -12,6 +12,7 @@ from msgspec import structs
 
 from reprieve.model.effects import Effect, Nominate, Target
 from reprieve.model.events import Change
+from reprieve.model.groups import group_key
 from reprieve.model.moment import Due, Moment
 from reprieve.placement.demand import Ask
 from reprieve.placement.domains import place_together
@@ -283,6 +284,9 @@ def _preempt_or_wait(state: State, context: DecisionContext, found: Unplaceable,
             break
     helps |= _helping(requester, weighed.codes, policy)
     state.queue.wait(requester.key, helps, now.elapsed)
+    gang = group_key(requester.pods[0].pod) if context.demand.degraded is not None else None
+    if gang is not None:
+        state.gang_growth.wait_until_enough_run(gang, requester.key)
     if deferral.asked and improving is None:
         decision = _first_decision(state.world, context, found, weighed, now)
         return _begin_improving(state, context, decision, deferral, now)

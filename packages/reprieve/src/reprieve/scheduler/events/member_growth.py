@@ -3,7 +3,7 @@
 Their group reports how many of its running members have what they ask for: the condition ResizesGranted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from reprieve.model.conditions import is_deferred
@@ -13,6 +13,7 @@ from reprieve.model.moment import Due, Moment
 from reprieve.model.shape import CompiledPod
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Placement
+from reprieve.preemption.gangs import degraded
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.demands import WaitingResize
@@ -106,6 +107,19 @@ def _most_helpful_first(state: State, growing: list[WaitingResize], now: Moment)
         return len(left & nodes - {one.node})
 
     return sorted(growing, key=lambda one: (-helped(one), one.key))
+
+
+def wake_members(state: State, changed: Collection[GroupKey]) -> None:
+    """Members of gangs of which enough runs again are decided. A tree of groups is in one namespace."""
+    namespaces = {namespace for namespace, _ in changed}
+    for gang, members in [*state.gang_growth.degraded().items()]:
+        if gang[0] not in namespaces:
+            continue
+        view = state.world.snapshot()
+        rows = [view.pods.rows[member.object] for member in members if member.object in view.pods.rows]
+        if not rows or degraded(view, rows[0]) is None:
+            for member in state.gang_growth.take_degraded(gang):
+                state.queue.again(member)
 
 
 def asks_to_grow(demands: DemandLookup, pod: CompiledPod) -> bool:

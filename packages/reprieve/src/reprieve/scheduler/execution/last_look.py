@@ -55,6 +55,8 @@ def last_look(state: State, key: DemandKey, handover: Handover, now: Moment) -> 
     if policy is None:
         return LastLook(EndReason.PREEMPTION_FORBIDDEN)
     context = context_of(state, requester, now)
+    if context.demand.degraded is not None:
+        return LastLook(EndReason.PREEMPTION_FORBIDDEN)
     view, policy = without(context.view, context.leaving), sparing(policy, context.stuck, ())
     units = policy.units(view)
     numbers = _units_of(units, handover)

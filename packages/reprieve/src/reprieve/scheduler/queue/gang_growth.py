@@ -6,7 +6,7 @@ same or a lower priority in between: then each counts on the victims of the ones
 and nothing of room.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from reprieve.model.groups import GroupKey
 from reprieve.scheduler.demand_key import DemandKey
@@ -21,6 +21,7 @@ class GangGrowth:
         self._silent: dict[GroupKey, GroupKey] = {}  # for each open window a pod that had not asked yet
         self._together: dict[DemandKey, tuple[DemandKey, ...]] = {}  # members, and all of the same go
         self._next: list[DemandKey] = []
+        self._degraded: dict[GroupKey, set[DemandKey]] = {}  # members that wait until enough pods run again
 
     def was_gathered(self, member: DemandKey) -> bool:
         """Whether it has waited for the others: it need not do so again."""
@@ -61,6 +62,23 @@ class GangGrowth:
     def forget(self, member: DemandKey) -> None:
         """The member does not ask any more."""
         self._together.pop(member, None)
+        for gang, members in [*self._degraded.items()]:
+            members.discard(member)
+            if not members:
+                del self._degraded[gang]
+
+    # --- while too few run ---
+
+    def wait_until_enough_run(self, gang: GroupKey, member: DemandKey) -> None:
+        self._degraded.setdefault(gang, set()).add(member)
+
+    def degraded(self) -> Mapping[GroupKey, Collection[DemandKey]]:
+        """Members that were refused since too little of their gang, or of a tree around it, runs."""
+        return self._degraded
+
+    def take_degraded(self, gang: GroupKey) -> Collection[DemandKey]:
+        """The members of the gang may preempt again."""
+        return self._degraded.pop(gang, ())
 
     def forget_gang(self, gang: GroupKey) -> None:
         self._until.pop(gang, None)

@@ -10,6 +10,8 @@ import numpy as np
 from reprieve.model.columns import Ints, Mask
 from reprieve.model.effects import Target
 from reprieve.model.formatting import amount, counted
+from reprieve.model.groups import Group, key_of
+from reprieve.model.objects import CompositePodGroup
 from reprieve.model.snapshot import NOWHERE, Snapshot, on_nodes
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.resources import is_ignored
@@ -290,6 +292,8 @@ def eviction_refusal(refusal: NoPlan, question: Question | None, now: float) -> 
             beyond = f"{plan.broken} beyond PodDisruptionBudgets, and respectBudgets is Always"
             text = f"{_cost(plan, question)}, {beyond}"
             return Eviction(EvictionReason(refusal.why, text))
+        case Why.GROUP_DEGRADED if question is not None and question.demand.degraded is not None:
+            return Eviction(EvictionReason(refusal.why, _degraded(question.demand.degraded)))
         case Why.TOO_SLOW if refusal.forbidden is not None and question is not None:
             return Eviction(EvictionReason(refusal.why, _too_slow(refusal.forbidden, question, now)))
         case _:
@@ -316,6 +320,14 @@ def _too_slow(plan: Plan, question: Question, now: float) -> str:
     )
 
 
+def _degraded(group: Group) -> str:
+    inside = "groups" if isinstance(group, CompositePodGroup) else "pods"
+    needs = group.spec.gang.min_count if group.spec.gang is not None else 1
+    namespace, name = key_of(group)
+    lacks = f"fewer than {needs} {inside} of {type(group).__name__} {namespace}/{name} run"
+    return f"{lacks}, and no pod is evicted for a member to grow until enough do"
+
+
 def _cost(plan: Plan, question: Question) -> str:
     in_topology = question.demand.topology_key and plan.domain not in question.view.nodes.rows
     where = f"in {question.demand.topology_key}={plan.domain}" if in_topology else f"on {plan.domain}"
@@ -328,6 +340,7 @@ _SENTENCES = {
     Why.FORBIDDEN: "preemption is forbidden for this pod",
     Why.IN_VAIN: "it could not use the room of pods evicted for it before; it may preempt again later",
     Why.NEVER_PREEMPTS: "preemptionPolicy is Never",
+    Why.GROUP_DEGRADED: "too few pods of its group run",
     Why.NOBODY_ELIGIBLE: "no pod may be preempted",
     Why.NO_HELP: NO_HELP,
     Why.PROTECTED: "the pods that could make room are protected",
