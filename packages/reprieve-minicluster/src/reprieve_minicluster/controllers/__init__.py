@@ -118,7 +118,7 @@ def controllers(delays: Delays) -> tuple[Controller, ...]:
         usual(
             ControllerName.POD_GROUP_PROTECTION,
             small_controllers.protected_groups,
-            small_controllers.release_unused_group,
+            small_controllers.protect_used_group,
         ),
         usual(ControllerName.NODE_LIFECYCLE, node_lifecycle.affected, node_lifecycle.reconcile),
         usual(

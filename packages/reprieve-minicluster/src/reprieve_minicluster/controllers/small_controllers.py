@@ -1,8 +1,9 @@
-"""Controllers of a few lines each: defaults of namespaces, aggregated ClusterRoles, protected PodGroups."""
+"""Controllers of a few lines each: defaults of namespaces, aggregated ClusterRoles, protected groups."""
 
 from collections.abc import Iterator
 
-from reprieve.cluster.admission.admission_plugins import PROTECTION
+from reprieve.cluster.admission.admission_plugins import PROTECTION, protect
+from reprieve.model.groups import DEEPEST
 from reprieve.model.json import Json
 from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
@@ -115,29 +116,53 @@ def _selects(selectors: tuple[LabelSelector, ...], part: ClusterRoleFacts) -> bo
     return any(selector.matches(part.metadata.labels) for selector in compiled)
 
 
-# --- deleted PodGroups, which stay until no unfinished pod refers to them --------------------------
+# --- deleted groups, which stay until no unfinished pod is in them ---------------------------------
+
+# Kubernetes 1.37 protects no CompositePodGroup: what one says of running pods would end without a word.
+COMPOSITE_PROTECTION = "reprieve.dev/compositepodgroup-protection"
 
 
 def protected_groups(cache: ControllerCache, thing: Thing) -> Iterator[Key]:
     match thing:
-        case CompositeGroupFacts():
-            return
         case PodGroupFacts():
-            yield key_of(thing)
-        case PodFacts() if name := _group_of(thing):
-            yield Key(PodGroupFacts.resource, thing.metadata.namespace, name)
+            yield from (key_of(thing), *_around(cache, thing))
+        case PodFacts():
+            yield from _groups_of(cache, thing)
 
 
-def _group_of(pod: PodFacts) -> str:
-    group = pod.spec.scheduling_group
-    return group.pod_group_name if group is not None else ""
-
-
-def release_unused_group(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
-    """Remove the finalizer that admission adds to new groups."""
-    group = cache.find(PodGroupFacts, key)
-    if group is None or not group.is_leaving or PROTECTION not in group.metadata.finalizers:
+def _groups_of(cache: ControllerCache, pod: PodFacts) -> Iterator[Key]:
+    """The group of a pod, and those around it."""
+    if pod.spec.scheduling_group is None:
         return
-    pods = (pod for pod in cache.of(PodFacts).inside(key.namespace) if _group_of(pod) == key.name)
-    if all(pod.is_over for pod in pods):
-        yield Update.of(group, lambda body: without_finalizer(body, PROTECTION))
+    key = Key(PodGroupFacts.resource, pod.metadata.namespace, pod.spec.scheduling_group.pod_group_name)
+    yield key
+    group = cache.find(PodGroupFacts, key)
+    if group is not None:
+        yield from _around(cache, group)
+
+
+def _around(cache: ControllerCache, group: PodGroupFacts) -> Iterator[Key]:
+    around: PodGroupFacts | None = group
+    for _ in range(DEEPEST - 1):
+        parent = around.spec.get("parentCompositePodGroupName") if around is not None else None
+        if not parent:
+            return
+        key = Key(CompositeGroupFacts.resource, group.metadata.namespace, str(parent))
+        yield key
+        around = cache.find(CompositeGroupFacts, key)
+
+
+def protect_used_group(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
+    """Admission has added the finalizer to a new PodGroup. Without pods, a group need not stay."""
+    is_composite = key.resource == CompositeGroupFacts.resource
+    group = cache.find(CompositeGroupFacts if is_composite else PodGroupFacts, key)
+    finalizer = COMPOSITE_PROTECTION if is_composite else PROTECTION
+    if group is None:
+        return
+    if not group.is_leaving:
+        if is_composite and finalizer not in group.metadata.finalizers:
+            yield Update.of(group, lambda body: protect(body, finalizer))
+        return
+    pods = (pod for pod in cache.of(PodFacts).inside(key.namespace) if not pod.is_over)
+    if finalizer in group.metadata.finalizers and not any(key in _groups_of(cache, pod) for pod in pods):
+        yield Update.of(group, lambda body: without_finalizer(body, finalizer))

@@ -136,6 +136,34 @@ def test_a_group_stays_until_its_last_pod_is_gone(scene: Scene) -> None:
     assert scene.all(GROUPS) == []
 
 
+def test_the_groups_around_it_stay_as_long() -> None:
+    scene = Scene(features=ALL_FEATURES)
+    inner, root = (Key("compositepodgroups.scheduling.k8s.io", "default", name) for name in ("inner", "root"))
+    scene.add(node(), composite("root"), composite("inner", "root"), within(solo(), "inner"))
+    scene.add(member("a", "n1", "solo"))
+    scene.pass_time(2)
+    for key in (root, inner, SOLO):
+        scene.store.delete(key)
+    scene.pass_time(2)
+    assert all(scene.read(key)["metadata"]["deletionTimestamp"] for key in (root, inner, SOLO))
+    scene.store.delete(pod_key("a"), grace=0)
+    scene.pass_time(2)
+    assert scene.all(GROUPS) == scene.all("compositepodgroups.scheduling.k8s.io") == []
+
+
+def composite(name: str, parent: str = "") -> Json:
+    spec = {"schedulingPolicy": {"basic": {}}, "workloadRef": {"workloadName": "job", "templateName": name}}
+    meta = {"name": name, "namespace": "default"}
+    body = {"apiVersion": "scheduling.k8s.io/v1alpha3", "kind": "CompositePodGroup", "metadata": meta}
+    return within({**body, "spec": spec}, parent) if parent else {**body, "spec": spec}
+
+
+def within(group: Json, parent: str) -> Json:
+    reference = {"workloadName": "job", "templateName": group["metadata"]["name"]}
+    more = {"parentCompositePodGroupName": parent, "workloadRef": reference}
+    return {**group, "spec": {**group["spec"], **more}}
+
+
 def test_a_pod_that_has_finished_holds_nothing(scene: Scene) -> None:
     scene.add(solo("example.com/mine"), member("a", "", "solo"))
     scene.store.delete(SOLO)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from reprieve.model.formatting import counted
-from reprieve.model.groups import Group
+from reprieve.model.groups import Group, key_of
 from reprieve.model.objects import Pod, PodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.scheduler.demand_key import DemandKey, DemandKind
-from reprieve.scheduler.demands.awaited_members import waiting_members
+from reprieve.scheduler.demands.awaited_members import group_members, waiting_members
 from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.mirror.world import World
 
@@ -121,6 +121,19 @@ def divergence(world: World, group: PodGroup) -> str:
 
 def no_divergence(_: World, __: PodGroup) -> None:
     """Pods have their own priorities, and nothing is reported of the group's."""
+
+
+def lost_parent(world: World, group: PodGroup) -> str:
+    """That a group runs while one around it is gone; empty if none is."""
+    root = world.groups.tree().ancestry(key_of(group)).root
+    if root is None or world.groups.composite(root) is not None:
+        return ""
+    if not group_members(world, key_of(group)).placed:
+        return ""
+    return (
+        f"CompositePodGroup {'/'.join(root)} does not exist, and pods of this group run: its disruption mode "
+        "and priority do not count for them; create it again if they are to"
+    )
 
 
 def _differs(pod: Pod, priority: int) -> str:

@@ -18,6 +18,7 @@ from reprieve.scheduler.demand_key import DemandKey, DemandKind
 from reprieve.scheduler.demand_lookup import DemandLookup
 from reprieve.scheduler.demands import NotYet, Requester, report_waiting
 from reprieve.scheduler.demands.awaited_members import has_started
+from reprieve.scheduler.demands.group_rules import lost_parent
 from reprieve.scheduler.events import member_growth
 from reprieve.scheduler.execution import plan_driver, unit_driver
 from reprieve.scheduler.execution.nomination_withdrawal import move_nomination, unreserve
@@ -406,6 +407,7 @@ def report_groups(state: State, now: Moment) -> None:
         text = state.settings.group_rules.divergence(state.world, group)
         if text is not None:
             state.reporter.report_divergence(group, text)
+        state.reporter.report_lost_parent(group, lost_parent(state.world, group))
     for key in rerun:
         if state.settings.tolerations.is_timed(state.world.groups.tree(), key):
             _report_run(state.world, state.group_runs, state.reporter, key, now)

@@ -9,6 +9,7 @@ from reprieve.model.conditions import NEVER, RUN_STARTED, run_started_at
 from reprieve.model.effects import Announce, Effect, SetCondition, Target, Tone
 from reprieve.model.objects import PodGroup
 from reprieve.scheduler.outbox import Outbox
+from reprieve.scheduler.reporting.annotation_reports import ReportedOnce
 from reprieve.scheduler.reporting.delayed_reports import RefusedReports
 from reprieve.scheduler.targets import group_target
 
@@ -48,6 +49,7 @@ class StatusReporter:
         self._diverging: dict[Target, str] = {}  # of the priorities in a group; empty: that they agree
         self._incomplete: dict[Target, str] = {}  # pods that a preempted group keeps; empty: that it has none
         self._growths: dict[Target, str] = {}  # what groups say of members that grow
+        self._lost_parents = ReportedOnce()
         self._runs: dict[Target, float] = {}  # when runs of groups started; NEVER: that none is going on
 
     def forget(self, target: Target) -> None:
@@ -59,6 +61,7 @@ class StatusReporter:
         self._incomplete.pop(target, None)
         self._runs.pop(target, None)
         self._growths.pop(target, None)
+        self._lost_parents.forget(target)
 
     def on_reported(self, effect: Effect) -> None:
         """A write arrived."""
@@ -177,6 +180,14 @@ class StatusReporter:
         else:
             agree = "all pods have the priority of the group"
             self._outbox.put(SetCondition(target, _DIVERGES, "False", "PrioritiesAgree", agree))
+
+    def report_lost_parent(self, group: PodGroup, text: str) -> None:
+        """That a group around one that runs is gone; an empty text: that none is."""
+        target = group_target(group)
+        if not text:
+            self._lost_parents.forget(target)
+        elif self._lost_parents.is_news(target, text):
+            self._outbox.put(Announce(target, Tone.WARNING, "ParentMissing", "Preempting", text))
 
     def reports_growth(self, group: PodGroup) -> bool:
         """Whether a group says that members wait to grow, or is about to."""
