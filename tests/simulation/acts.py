@@ -235,6 +235,28 @@ class JoinGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LoseTree:
+    """A group around others is deleted when a pod of the tree is marked, or is going; later it is back."""
+
+    group: Json
+    wait: float  # how long to wait for that
+    going: bool
+    seconds: float
+
+    async def happen(self, cluster: FaultyCluster) -> None:
+        tree = self.group["spec"]["workloadRef"]["workloadName"]
+        async for pods in _looks(cluster.store, self.wait):
+            marked = [one for one in pods if shown_mark(one) and group_of(one).startswith(f"{tree}-")]
+            if any(one.metadata.deletion_timestamp is not None for one in marked) or (
+                marked and not self.going
+            ):
+                break
+        cluster.delete(self.group["kind"], "default", self.group["metadata"]["name"])
+        await asyncio.sleep(self.seconds)
+        cluster.apply([self.group])
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePreemptor:
     """The pod that waits for victims is deleted: when the first is marked, or when the first is going."""
 
@@ -329,6 +351,7 @@ OnCluster = (
     | BindElsewhere
     | Detain
     | JoinGroup
+    | LoseTree
     | DeletePreemptor
     | ShrinkBudget
     | DeleteGroup

@@ -7,7 +7,7 @@ from random import Random
 from reprieve.model.json import Json
 from reprieve.scheduler.demand_key import by_itself
 from reprieve.scheduler.settings import Settings
-from tests.simulation.acts import Act, Apply, DeleteGroup
+from tests.simulation.acts import Act, Apply, DeleteGroup, LoseTree
 from tests.simulation.crowd import PRIORITIES, crowd, settings_of
 from tests.simulation.objects import HOST, ZONE, pod, pod_spec
 from tests.simulation.scenario import TROUBLED_SECONDS, USUAL, Scenario
@@ -43,9 +43,12 @@ class _Tree:
             yield begin + rng.choice((0.0, 0.0, 0.0, rng.uniform(0, 5))), Apply((thing,))
         if not rng.randrange(4):
             group, at = rng.choice(self.groups), rng.uniform(begin, TROUBLED_SECONDS)
-            if "single" in group["spec"]["disruptionMode"]:
-                yield at, DeleteGroup(group["metadata"]["name"], group["kind"])
-                yield at + rng.uniform(0.1, 10), Apply((group,))
+            yield at, DeleteGroup(group["metadata"]["name"], group["kind"])
+            yield at + rng.uniform(0.1, 10), Apply((group,))
+        if not rng.randrange(3):
+            around = rng.choice([group for group in self.groups if group["kind"] == "CompositePodGroup"])
+            gone = rng.choice((0.1, rng.uniform(0.5, 20)))
+            yield begin, LoseTree(around, rng.uniform(5, 30), rng.random() < 0.6, gone)
 
     def _composite(self, name: str, parent: str, levels: int) -> None:
         children = self.rng.randint(1, 3)

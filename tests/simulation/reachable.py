@@ -558,7 +558,7 @@ def _under_way(scene: Scene, pod: Target) -> Hashable:
 def _word(effect: Effect) -> str:
     match effect:
         case SetCondition(target=target, status=status, message=text):
-            opens = target.kind != "Pod" and text.endswith(_OPEN)
+            opens = target.kind != "Pod" and _OPEN.search(text) is not None
             return f"mark {status}{' open' if opens else ''}"
         case Nominate(node=node):
             return f"nominate {node}"

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from reprieve.cluster.api.codec import Decoded, decode
 from reprieve.model.groups import Group, GroupKey, Groups, group_key, groups_table, key_of
-from reprieve.model.objects import Pod, PodGroup, runs
+from reprieve.model.objects import CompositePodGroup, Pod, PodGroup, runs
 from reprieve_minicluster.kinds import BY_NAME
 from reprieve_minicluster.store import EventType, Store
 from tests.simulation.invariants import hold, pods_in
@@ -31,7 +31,9 @@ class WholeTrees:
             if isinstance(thing, Pod):
                 self._look_at(thing, is_gone=change.type is EventType.DELETED)
             elif change.type is EventType.DELETED:
-                self._disturbed.add(change.object.key.name)
+                # It may not come back: then the group around it has lost a child.
+                around = [thing.spec.parent] if isinstance(thing, PodGroup | CompositePodGroup) else []
+                self._disturbed.update((change.object.key.name, *around))
 
     def _look_at(self, pod: Pod, *, is_gone: bool) -> None:
         """A pod that is deleted may be one that is being bound, beside others of its tree."""

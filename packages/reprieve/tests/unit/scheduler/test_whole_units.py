@@ -329,7 +329,6 @@ def test_the_names_of_refused_evictions_leave_room_for_the_error() -> None:
 
 def test_the_mark_of_a_group_that_went_and_runs_again_does_not_say_that_it_was_called_off() -> None:
     cluster = a_plan(stage=Stage.DRAINING).comes_true().show(member(7, on="n2"))
-    cluster.stage.after(31.0)
     (cleared,) = [e for e in cluster.take(SetCondition) if isinstance(e, SetCondition) and e.type == MARK]
     assert (cleared.target.kind, cleared.reason) == ("PodGroup", "PreemptionOver")
 

@@ -11,7 +11,6 @@ import numpy as np
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.formatting import counted
 from reprieve.model.moment import Moment
-from reprieve.model.objects import CompositePodGroup
 from reprieve.model.shape import CompiledPod
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption.plan import Plan
@@ -34,7 +33,7 @@ from reprieve.scheduler.ledger.nominations import NominationReason
 from reprieve.scheduler.mirror.group_mirror import GroupMirror
 from reprieve.scheduler.outbox import Outbox
 from reprieve.scheduler.planning.plan_feasibility import awaited, excess_of
-from reprieve.scheduler.plans.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened
+from reprieve.scheduler.plans.handover import GroupsOfPods, Handover, NodesOfPods, Targets, opened, tree_in
 from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.plans.toleration_rules import TolerationRules
 from reprieve.scheduler.reporting.decision import Decision
@@ -196,9 +195,8 @@ def _groups_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tupl
 def _trees_of(groups: GroupMirror, plan: Plan, view: Snapshot) -> Iterator[tuple[Target, str]]:
     """PodGroups that are preempted with the tree around them, and the kind and name of that."""
     for unit in plan.victims:
-        kind, _, name = unit.name.split("/", 2)
-        if kind != CompositePodGroup.__name__:
+        if (tree := tree_in(unit.name)) is None:
             continue
         keys = sorted({key for row in unit.pods if (key := view.pods.groups[row]) is not None})
         for group in filter(None, map(groups.group, keys)):
-            yield group_target(group), f"{kind} {name}"
+            yield group_target(group), tree

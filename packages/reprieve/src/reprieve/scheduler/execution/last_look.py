@@ -27,7 +27,7 @@ from reprieve.scheduler.mirror.world import World
 from reprieve.scheduler.planning.current_context import context_of
 from reprieve.scheduler.planning.plan_feasibility import excess_of, still_feasible
 from reprieve.scheduler.planning.victims_in_flight import sparing
-from reprieve.scheduler.plans.handover import NO_TARGETS, Handover
+from reprieve.scheduler.plans.handover import NO_TARGETS, Handover, tree_in
 from reprieve.scheduler.plans.plan_records import EndReason
 from reprieve.scheduler.state import State
 from reprieve.scheduler.targets import group_target, rows_of, target_at
@@ -41,10 +41,13 @@ class LastLook:
     )  # those that go whole, all their pods
     joined: Mapping[Target, str] = field(default_factory=dict)  # pods that go as well, with their nodes
     groups: tuple[tuple[Target, Target], ...] = ()  # pods that go with a whole group, and their PodGroups
+    trees: Mapping[Target, str] = field(default_factory=dict)  # those PodGroups that go with a tree: its name
 
     def is_new_to(self, handover: Handover) -> bool:
         """Whether pods or groups have to be marked before the plan may evict."""
-        return bool(self.joined) or not {group for _, group in self.groups} <= set(handover.marks)
+        groups, before = {group for _, group in self.groups}, dict(handover.trees)
+        is_another_tree = any(before.get(group) != self.trees.get(group) for group in groups)
+        return bool(self.joined) or is_another_tree or not groups <= set(handover.marks)
 
 
 def last_look(state: State, key: DemandKey, handover: Handover, now: Moment) -> LastLook:
@@ -89,15 +92,20 @@ def _wholes(ledger: Ledger, world: World, units: Units, numbers: Ints, handover:
     names: dict[str, tuple[Target, ...]] = {}
     joined: dict[Target, str] = {}
     groups: list[tuple[Target, Target]] = []
+    trees: dict[Target, str] = {}
     for number in numbers[numbers >= len(view.pods)].tolist():
         pods = {target_at(view, row): row for row in units.pods_of([number]).tolist()}
         pods = {pod: row for pod, row in pods.items() if pod in known or not ledger.assumed.is_preparing(pod)}
-        names[units.group_names[number - len(view.pods)]] = tuple(pods)
+        name = units.group_names[number - len(view.pods)]
+        names[name] = tuple(pods)
         joined.update(
             (pod, view.nodes.names[view.where[row]]) for pod, row in pods.items() if pod not in known
         )
-        groups.extend((pod, group) for pod, row in pods.items() if (group := _group_at(world, view, row)))
-    return LastLook(units=names, joined=joined, groups=tuple(groups))
+        found = [(pod, group) for pod, row in pods.items() if (group := _group_at(world, view, row))]
+        groups.extend(found)
+        if (tree := tree_in(name)) is not None:
+            trees.update((group, tree) for _, group in found)
+    return LastLook(units=names, joined=joined, groups=tuple(groups), trees=trees)
 
 
 def _group_at(world: World, view: Snapshot, row: int) -> Target | None:

@@ -13,6 +13,7 @@ from reprieve.model.objects import Pod, PodGroup, PriorityClass
 from reprieve.preemption.eligibility import grace_of
 from reprieve.scheduler.demand_key import DemandKey
 from reprieve.scheduler.demands import Requester, report_demand
+from reprieve.scheduler.demands.awaited_members import has_started
 from reprieve.scheduler.execution import eviction_counting, group_marks, unit_driver
 from reprieve.scheduler.execution.last_look import last_look
 from reprieve.scheduler.execution.nomination_withdrawal import (
@@ -75,7 +76,7 @@ def _advance(state: State, key: DemandKey, before: Handover, step: Step, now: Mo
             plan_anew(state, key, look.reason, now)
             return
         if look.is_new_to(handover):
-            handover, effects = joined(handover, look.joined, look.groups)
+            handover, effects = joined(handover, look.joined, look.groups, look.trees)
         else:
             state.plan_log.on_units_changed(key, look.units.values(), dict(handover.victim_nodes))
             for unit, pods in look.units.items():
@@ -179,6 +180,8 @@ def give_up_stuck_victims(state: State, now: Moment) -> None:
 def sweep(state: State, now: Moment) -> None:
     """Clears what is left from an earlier run, or could not be cleared at its time."""
     marks = _unused_marks(state.units) if state.synced else set()
+    over = frozenset(mark for mark in marks if mark.kind != "Pod" and _runs_again(state.units, mark))
+    state.outbox.put(*map(outlived, sorted(state.ledger.sweep.newly_over(over))))
     lingering = prune_lingering(state.ledger, state.world)
     if state.ledger.sweep.is_due(now.elapsed, leftovers=bool(marks or lingering)):
         state.outbox.put(*(_clearing(state.ledger, state.world, mark) for mark in sorted(marks)))
@@ -198,6 +201,14 @@ def _unused_marks(units: WholeUnits) -> set[Target]:
 
 def _may_be_cleared(units: WholeUnits, group: Target) -> bool:
     return _runs_on(units.ledger, units.world, group) or group_marks.is_shown_open(units.world.groups, group)
+
+
+def _runs_again(units: WholeUnits, group: Target) -> bool:
+    """Whether the eviction of a group is over, and as many of its pods as it needs have their node since."""
+    known = units.world.groups.group((group.namespace, group.name))
+    if known is None or group_marks.is_shown_open(units.world.groups, group):
+        return False
+    return has_started(units.world, known) and _runs_on(units.ledger, units.world, group)
 
 
 def _runs_on(ledger: Ledger, world: World, group: Target) -> bool:

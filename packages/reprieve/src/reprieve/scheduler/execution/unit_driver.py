@@ -31,6 +31,7 @@ from reprieve.scheduler.plans.handover import (
     mark,
     shown_mark,
     shows_called_off,
+    unit_being_evicted,
     unmark,
 )
 from reprieve.scheduler.plans.recent_evictions import RecentEvictions
@@ -262,11 +263,14 @@ def resume(units: WholeUnits, outbox: Outbox, evictions: RecentEvictions, now: M
 
 
 def _marked_units(units: WholeUnits) -> dict[str, list[GroupKey]]:
-    """The units of groups that have a mark, each with all of its groups."""
+    """The units of groups that have a mark, each with all of its groups.
+
+    An open mark says which unit its group is evicted with, whatever groups have come or gone since.
+    """
     tree = units.world.groups.tree()
     found: dict[str, list[GroupKey]] = {}
-    for key in sorted(tree.pod_groups):
-        if (unit := units.unit_of(key)) is not None:
+    for key, group in sorted(tree.pod_groups.items()):
+        if (unit := unit_being_evicted(group) or units.unit_of(key)) is not None:
             found.setdefault(unit, []).append(key)
     return {
         unit: keys for unit, keys in found.items() if any(shown_mark(tree.pod_groups[key]) for key in keys)

@@ -30,6 +30,7 @@ _LEFTOVERS_STAY = 30.0  # seconds
 
 class Sweep:
     """When marks and nominations that no plan needs are cleared: not at once, since a new plan may need them.
+    Only those that are over are, each once.
 
     A scheduler that takes over from one that died finds marks and nominations before it has made its own
     plans. So leftovers stay for half a minute; what cannot be cleared then is tried again half a minute
@@ -38,6 +39,12 @@ class Sweep:
 
     def __init__(self) -> None:
         self._at: float | None = None
+        self._over: frozenset[Target] = frozenset()
+
+    def newly_over(self, marks: frozenset[Target]) -> frozenset[Target]:
+        """Of the marks that no plan can need any more, those that were not at the last look."""
+        new, self._over = marks - self._over, marks
+        return new
 
     def is_due(self, now: float, *, leftovers: bool) -> bool:
         """Whether leftovers, if there are any, are cleared now."""

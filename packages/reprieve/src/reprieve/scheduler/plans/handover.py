@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from reprieve.model.conditions import MARK
 from reprieve.model.effects import Announce, Effect, Evict, Nominate, SetCondition, Target
-from reprieve.model.objects import Condition, Pod, PodGroup
+from reprieve.model.groups import kind_and_name
+from reprieve.model.objects import CompositePodGroup, Condition, Pod, PodGroup
 from reprieve.scheduler.reporting.decision import Preemption
 from reprieve.scheduler.reporting.preemption_notes import (
     OURS,
@@ -31,7 +32,11 @@ from reprieve.scheduler.reporting.preemption_notes import (
 
 MARK_REASON = "PreemptionByScheduler"
 
-_OPEN = "; its pods start when all preempted pods are gone"  # ends the text of a mark on a group
+# Ends the text of a mark on a group, and says what is evicted whole: the group, or the tree that it is in. A
+# group around it may come or go later; what has begun is finished as it was begun, by every leader.
+_OPEN = re.compile(
+    r"; (?:its pods|the pods of (?P<tree>CompositePodGroup [-.\w]+)) start when all preempted pods are gone$"
+)
 _DECISION = re.compile(r"\(decision (?P<id>[\w-]+)\)")
 
 
@@ -195,14 +200,20 @@ def leaves_by_itself(handover: Handover, victim: Target) -> Handover:
     return replace(handover, victims=victims, leaving=Targets((*handover.leaving, victim)))
 
 
-def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tuple[Target, Target]]) -> Step:
+def joined(
+    handover: Handover,
+    pods: Mapping[Target, str],
+    groups: Collection[tuple[Target, Target]],
+    trees: Mapping[Target, str],
+) -> Step:
     """Pods joined groups that are evicted whole: they go, too, and are marked before the first eviction.
 
     ``pods``: with their nodes. ``groups``: all victims that go with a whole group, and their PodGroups.
+    ``trees``: those of these that go with a tree, and its name.
     """
     used = {node for _, node in handover.places}
     along = (pod for pod, node in pods.items() if node not in used)
-    marked = handover.marks
+    marked, before = handover.marks, dict(handover.trees)
     handover = replace(
         handover,
         stage=Stage.COMMITTING,
@@ -211,8 +222,10 @@ def joined(handover: Handover, pods: Mapping[Target, str], groups: Collection[tu
         victim_nodes=NodesOfPods((*handover.victim_nodes, *pods.items())),
         elsewhere=handover.elsewhere.union(along),
         groups=GroupsOfPods(groups),
+        trees=tuple(trees.items()),
     )
-    news = (*pods, *(group for group in handover.marks if group not in marked))
+    anew = (g for g in handover.marks if g not in marked or before.get(g) != trees.get(g))
+    news = (*pods, *anew)
     calls = tuple(_mark(target, handover) for target in news)
     return Step(replace(handover, pending=frozenset(calls)), calls)
 
@@ -288,7 +301,11 @@ _CALLS: Mapping[Stage, Callable[[Handover], tuple[Effect, ...]]] = {
 
 def _mark(target: Target, handover: Handover) -> SetCondition:
     text = mark_text_of(handover, target.namespace)
-    return mark(target, text) if target.kind == "Pod" else mark(target, f"{text}{_OPEN}")
+    if target.kind == "Pod":
+        return mark(target, text)
+    tree = dict(handover.trees).get(target)
+    pods = f"the pods of {tree}" if tree is not None else "its pods"
+    return mark(target, f"{text}; {pods} start when all preempted pods are gone")
 
 
 def mark(target: Target, text: str) -> SetCondition:
@@ -312,12 +329,27 @@ def shown_mark(thing: Pod | PodGroup) -> str:
 
 def is_open(group: PodGroup) -> bool:
     """Whether the mark of a group says that its eviction may have begun, and has not ended."""
-    return shown_mark(group).endswith(_OPEN)
+    return _OPEN.search(shown_mark(group)) is not None
+
+
+def tree_in(unit: str) -> str | None:
+    """Kind and name of the tree, if a unit of this name is one."""
+    kind, _, name = unit.split("/", 2)
+    return f"{kind} {name}" if kind == CompositePodGroup.__name__ else None
+
+
+def unit_being_evicted(group: PodGroup) -> str | None:
+    """The name of the unit that its open mark is about; None if it has none."""
+    found = _OPEN.search(shown_mark(group))
+    if found is None or found["tree"] is None:
+        return kind_and_name(group) if found is not None else None
+    kind, _, name = found["tree"].partition(" ")
+    return "/".join((kind, group.metadata.namespace, name))
 
 
 def closed_text(group: PodGroup) -> str:
     """The text of the mark of a group when it is closed; that of the marks on its pods."""
-    return shown_mark(group).removesuffix(_OPEN)
+    return _OPEN.sub("", shown_mark(group))
 
 
 def shows_called_off(pod: Pod, decision: str) -> bool:
