@@ -104,7 +104,7 @@ class MiniCluster:
         store, clock, delays = self.store, self.clock, delays_at(self._timing.speed)
         selected = self._selected
         loops: dict[str, Callable[[], ControlLoop]] = {
-            "kubelets": lambda: Kubelets(store, clock, self._timing),
+            "kubelets": lambda: Kubelets(store, clock, self._timing, self.features),
             "controllers": lambda: ControllerManager(store, delays, self.features, selected),
             "CRD controller": lambda: CrdController(store),
             "event recorder": lambda: EventRecorder(store, selected),

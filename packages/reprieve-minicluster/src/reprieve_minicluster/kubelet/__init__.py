@@ -9,6 +9,7 @@ from contextlib import suppress
 from enum import Enum
 from functools import partial
 
+from reprieve.cluster.admission.features import ALL_FEATURES, Features
 from reprieve.cluster.api.timestamps import Clock
 from reprieve.model.json import Json
 from reprieve_minicluster.control.control_loop import earliest
@@ -58,10 +59,17 @@ class Task(Enum):
 
 
 class Kubelets:
-    def __init__(self, store: Store, clock: Clock, timing: KubeletTiming = DEFAULT_TIMING) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        timing: KubeletTiming = DEFAULT_TIMING,
+        features: Features = ALL_FEATURES,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._timing = timing
+        self._reads_policy = features.in_place_pod_vertical_scaling_scheduler_preemption
         self._pods: dict[Key, KubeletPod] = {}
         self._resources: dict[str, NodeResources] = {}
         self._started: dict[Key, float] = {}
@@ -116,7 +124,8 @@ class Kubelets:
         node = change.object
         resources.offered = offered_in(node.raw)
         body = parsed(node)
-        self._resizes.follow(name, policy_of(body))
+        if self._reads_policy:
+            self._resizes.follow(name, policy_of(body))
         self._resizes.touch(name)
         status = section(body, "status")
         if get_condition(status, "Ready") is None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tests.minicluster.scene import Scene, condition, container, node, pod, pod_key
 
+from reprieve.cluster.admission.features import DEFAULT_FEATURES
 from reprieve.model.json import Json
-from reprieve_minicluster.kubelet import RUN_SECONDS, Kubelets, KubeletTiming
+from reprieve_minicluster.kubelet import DEFAULT_TIMING, RUN_SECONDS, Kubelets, KubeletTiming
 from reprieve_minicluster.store import Key
 
 NODE = Key("nodes", "", "n1")
@@ -377,6 +378,14 @@ def disabled(scene: Scene, name: str) -> Json | None:
 def set_policy(scene: Scene, **spec: Any) -> None:
     scene.write(NODE, spec=spec)
     scene.pass_time(0)
+
+
+def test_without_the_gate_the_policy_is_not_read(scene: Scene) -> None:
+    set_policy(scene, **NEWER)
+    scene.kubelets = Kubelets(scene.store, scene.clock, DEFAULT_TIMING, DEFAULT_FEATURES)
+    settle(scene, pod("a", on="n1"), pod("b", on="n1", cpu="2"))
+    resize(scene, "a", "3")
+    assert (disabled(scene, "a"), reason(scene, "a")) == (None, "Deferred")
 
 
 @pytest.mark.parametrize(
