@@ -109,8 +109,9 @@ class DecisionLog:
     def on_observed(self, events: Sequence[Event], effects: Sequence[Effect], now: Moment) -> None:
         for event in events:
             match event:
-                case Failed(effect, error):
-                    _log.warning("%s of %s failed: %s", type(effect).__name__, effect.target, error)
+                case Failed(effect, error, missing):
+                    level = logging.INFO if missing else logging.WARNING  # objects may go at any time
+                    _log.log(level, "%s of %s failed: %s", type(effect).__name__, effect.target, error)
                 case Unknown(effect, error):
                     name = type(effect).__name__
                     _log.warning("whether %s of %s happened is not known: %s", name, effect.target, error)

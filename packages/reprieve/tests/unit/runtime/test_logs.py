@@ -94,6 +94,8 @@ def told(caplog: pytest.LogCaptureFixture, *events: Event) -> list[tuple[int, st
 def test_a_call_that_failed_is_told_in_the_words_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
     said = 'pods "a" is forbidden: User "x" cannot create resource "pods/binding"'
     assert told(caplog, Failed(BIND, said)) == [(logging.WARNING, f"Bind of Pod team/a failed: {said}")]
+    caplog.clear()
+    assert [level for level, _ in told(caplog, Failed(BIND, "not found", missing=True))] == [logging.INFO]
 
 
 def test_a_call_without_an_answer_is_told(caplog: pytest.LogCaptureFixture) -> None:

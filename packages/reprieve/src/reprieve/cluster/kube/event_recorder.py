@@ -13,7 +13,7 @@ import msgspec
 from reprieve.cluster.api.timestamps import micro_stamp
 from reprieve.cluster.kube.requests import MERGE, ApiCall, KubeRequest, answer_to
 from reprieve.cluster.kube.rest_mapping import EVENT, EVENTS
-from reprieve.cluster.port import Answer, Succeeded
+from reprieve.cluster.port import Answer, Refused, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.json import Json
 from reprieve.model.moment import Moment
@@ -139,6 +139,8 @@ def _write(entry: _Entry) -> ApiCall:
         if response.status != HTTPStatus.NOT_FOUND:
             return _acknowledge(entry, count, answer_to(response))
     response = yield KubeRequest("POST", EVENT.path(entry.namespace), (), _body(entry))
+    if response.is_namespace_ending:  # with all of its objects: the event would be of no use
+        return Refused(response.message, again=False, missing=True)
     known = response.status == HTTPStatus.CONFLICT
     return _acknowledge(entry, count, Succeeded() if known else answer_to(response))
 

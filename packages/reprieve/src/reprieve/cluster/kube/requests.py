@@ -79,6 +79,15 @@ class KubeResponse:
             return {}
         return found if isinstance(found, dict) else {}
 
+    @property
+    def is_namespace_ending(self) -> bool:
+        """Whether it was rejected since its namespace is being deleted."""
+        causes = _part(self.object, "details").get("causes")
+        found = causes if self.status == HTTPStatus.FORBIDDEN and isinstance(causes, list) else ()
+        return any(
+            isinstance(cause, dict) and cause.get("reason") == "NamespaceTerminating" for cause in found
+        )
+
 
 class _Status(msgspec.Struct, frozen=True):
     message: str = ""

@@ -260,7 +260,8 @@ class Growth(DecisionPart, frozen=True):
 
     @property
     def text(self) -> str:
-        return ", ".join(f"{amount(name, one.wants)} {name}" for name, one in self.resources.items())
+        wanted = (f"{amount(name, one.wants)} {name}" for name, one in self.resources.items())
+        return ", ".join(wanted) or "what it has already"  # its condition has outlived its request
 
 
 class Decision(DecisionPart, frozen=True):

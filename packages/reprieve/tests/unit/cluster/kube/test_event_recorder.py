@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from reprieve.cluster.kube.event_recorder import EventSeriesRecorder
 from reprieve.cluster.kube.requests import ApiCall, KubeRequest, KubeResponse
-from reprieve.cluster.port import Answer, Lost, Succeeded
+from reprieve.cluster.port import Answer, Lost, Refused, Succeeded
 from reprieve.model.effects import Announce, Target, Tone
 from reprieve.model.moment import Moment
 
@@ -144,6 +146,18 @@ def test_an_attempt_whose_answer_was_lost_is_repeated_under_the_same_name() -> N
     talk(recorder.announce(warning(), "v1", at(NOW + 2)), 504)
     (patched,), _ = talk(recorder.announce(warning(), "v1", at(NOW + 3)), 200)
     assert body_of(patched)["series"]["count"] == 2
+
+
+def test_an_event_in_a_namespace_that_is_being_deleted_is_of_no_use() -> None:
+    message = "events is forbidden: unable to create new content in namespace team"
+    details = {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}
+    for told, missing in ((details, True), ({}, False)):
+        call = EventSeriesRecorder("reprieve", "one").announce(warning(), "v1", at(NOW))
+        next(call)
+        body = json.dumps({"kind": "Status", "message": message, "details": told}).encode()
+        with pytest.raises(StopIteration) as end:
+            call.send(KubeResponse(403, body))
+        assert end.value.value == Refused(message, again=False, missing=missing)
 
 
 def test_an_event_to_be_written_once_has_the_same_name_in_every_replica() -> None:
