@@ -1,10 +1,8 @@
-"""Deployment: a ReplicaSet for each template; a rollout scales the new one up and the old ones down.
-
-A pod counts as available as soon as it is ready.
-"""
+"""Deployment: a ReplicaSet for each template; a rollout scales the new one up and the old ones down."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from reprieve.cluster.api.rollouts import DeploymentRules, SeenReplicaSet, size_of_new, sizes_of_old
 from reprieve.model.annotations import parse_int
@@ -27,7 +25,15 @@ from reprieve_minicluster.controllers.objects import (
     controller_uid,
     owner_of,
 )
-from reprieve_minicluster.controllers.owners import adoptions, matches, owners_of, template_hash
+from reprieve_minicluster.controllers.owners import (
+    adoptions,
+    available_at,
+    is_available,
+    matches,
+    owners_of,
+    requeues,
+    template_hash,
+)
 from reprieve_minicluster.kinds import peek, section
 from reprieve_minicluster.store import Key
 from reprieve_minicluster.store.conditions import StatusCondition
@@ -38,7 +44,7 @@ _TYPE = "Progressing"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Numbers of pods: wanted, present, of the newest template, and ready.
+    """Numbers of pods: wanted, present, of the newest template, and available.
 
     ``reported``: the reason of the condition so far. ``last``: the time of the last progress. ``deadline``:
     how many seconds may pass without progress.
@@ -47,7 +53,7 @@ class Progress:
     wanted: int
     present: int
     updated: int
-    ready: int
+    available: int
     reported: str
     last: float
     deadline: float
@@ -57,7 +63,7 @@ class Progress:
         """A complete rollout stays complete, whatever becomes of its pods, until the template changes."""
         if self.updated != self.present:
             return False
-        return self.reported == DONE or self.wanted == self.present == self.ready
+        return self.reported == DONE or self.wanted == self.present == self.available
 
     @property
     def ends(self) -> float:
@@ -108,7 +114,7 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     owner = cache.find(DeploymentFacts, key)
     if owner is None:
         return
-    rollout = _rollout(cache, owner)
+    rollout = _rollout(cache, owner, now)
     if not owner.is_leaving:
         yield from _adoptions(cache, owner) or _steps(rollout)
     progress = _progress(rollout, now, speed)
@@ -116,6 +122,8 @@ def reconcile(cache: ControllerCache, key: Key, now: float, speed: float = 1.0) 
     yield UpdateStatus(key, owner.metadata.uid, _counts(rollout), conditions)
     if not progress.is_done and not owner.spec.paused and now < progress.ends:
         yield RequeueAt(progress.ends)
+    pods = (pod for group in rollout.replica_sets for pod in group.pods)
+    yield from requeues(pods, owner.spec.min_ready_seconds, now)
 
 
 def _adoptions(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
@@ -127,21 +135,25 @@ def _adoptions(cache: ControllerCache, owner: DeploymentFacts) -> list[Write]:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetState:
-    """A ReplicaSet and the counts of its pods. ``present`` includes terminating pods.
+    """A ReplicaSet and its pods. ``present`` counts terminating ones as well.
 
-    ``moved``: the last time that a pod was created or became ready, or the ReplicaSet was created.
+    ``moved``: the last time that a pod was created or became available, or the ReplicaSet was created.
     """
 
     replica_set: ReplicaSetFacts
     asked: int
     present: int
-    active: int
-    ready: int
+    pods: Sequence[PodFacts]
+    available: int
     moved: float
 
     @property
+    def active(self) -> int:
+        return len(self.pods)
+
+    @property
     def seen(self) -> SeenReplicaSet:
-        return SeenReplicaSet(self.asked, self.present, self.ready)
+        return SeenReplicaSet(self.asked, self.present, self.available)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +166,8 @@ class Rollout:
     new: ReplicaSetState | None
 
     @property
-    def ready(self) -> int:
-        return sum(g.ready for g in self.replica_sets)
+    def available(self) -> int:
+        return sum(g.available for g in self.replica_sets)
 
     @property
     def seen(self) -> tuple[list[SeenReplicaSet], SeenReplicaSet | None]:
@@ -171,10 +183,10 @@ class Rollout:
         return [*self.old, self.new] if self.new is not None else self.old
 
 
-def _rollout(cache: ControllerCache, owner: DeploymentFacts) -> Rollout:
+def _rollout(cache: ControllerCache, owner: DeploymentFacts, now: float) -> Rollout:
     name = template_hash(owner.spec.template)
     owned = sorted(cache.of(ReplicaSetFacts).owned_by(owner.metadata.uid), key=_age)
-    found = [_state_of(cache, replica_set) for replica_set in owned]
+    found = [_state_of(cache, replica_set, owner.spec.min_ready_seconds, now) for replica_set in owned]
     current = [g for g in found if g.replica_set.metadata.labels.get(HASH_LABEL) == name]
     old = [g for g in found if g not in current]
     return Rollout(owner, name, old, current[0] if current else None)
@@ -188,20 +200,15 @@ def _age(replica_set: ReplicaSetFacts) -> tuple[float, str]:
     return replica_set.created, replica_set.metadata.name
 
 
-def _state_of(cache: ControllerCache, replica_set: ReplicaSetFacts) -> ReplicaSetState:
+def _state_of(
+    cache: ControllerCache, replica_set: ReplicaSetFacts, seconds: int, now: float
+) -> ReplicaSetState:
     pods = [pod for pod in cache.of(PodFacts).owned_by(replica_set.metadata.uid) if not pod.is_over]
     active = [pod for pod in pods if pod.is_active]
-    ready = sum(pod.is_ready for pod in active)
-    moved = max((_age(replica_set)[0], *(_moved(pod) for pod in active)))
-    return ReplicaSetState(replica_set, replica_set.spec.replicas, len(pods), len(active), ready, moved)
-
-
-def _moved(pod: PodFacts) -> float:
-    turned = (
-        c.last_transition_time for c in pod.status.conditions if c.type == "Ready" and c.status == "True"
-    )
-    times = (pod.metadata.creation_timestamp, *turned)
-    return max((time.timestamp() for time in times if time is not None), default=0.0)
+    available = [pod for pod in active if is_available(pod, seconds, now)]
+    times = (pod.created for pod in active), (available_at(pod, seconds) or 0.0 for pod in available)
+    moved = max([_age(replica_set)[0], *chain(*times)])
+    return ReplicaSetState(replica_set, replica_set.spec.replicas, len(pods), active, len(available), moved)
 
 
 def _steps(rollout: Rollout) -> Iterator[Write]:
@@ -211,9 +218,19 @@ def _steps(rollout: Rollout) -> Iterator[Write]:
             yield Create(ReplicaSetFacts.resource, _new_replica_set(rollout, target))
     elif target != rollout.new.asked:
         yield _scale(rollout.new, target)
+    yield from _min_ready_seconds(rollout)
     yield from _revision_annotations(rollout)
     yield from _scale_down(rollout)
     yield from _history_cleanup(rollout)
+
+
+def _min_ready_seconds(rollout: Rollout) -> Iterator[Write]:
+    """It is no part of the template: a change of it starts no rollout."""
+    seconds = rollout.owner.spec.min_ready_seconds
+    if rollout.new is not None and rollout.new.replica_set.spec.min_ready_seconds != seconds:
+        yield Update.of(
+            rollout.new.replica_set, lambda body: section(body, "spec").update(minReadySeconds=seconds)
+        )
 
 
 def _revision_annotations(rollout: Rollout) -> Iterator[Write]:
@@ -288,6 +305,7 @@ def _new_replica_set(rollout: Rollout, replicas: int) -> Json:
         },
         "spec": {
             "replicas": replicas,
+            **({"minReadySeconds": seconds} if (seconds := owner.spec.min_ready_seconds) else {}),
             "selector": {**selector, "matchLabels": {**peek(selector, "matchLabels"), **label}},
             "template": {**template, "metadata": {**meta, "labels": labels}},
         },
@@ -300,9 +318,9 @@ def _counts(rollout: Rollout) -> Json:
     return {
         "replicas": replicas,
         "updatedReplicas": new.active if new is not None else 0,
-        "readyReplicas": rollout.ready,
-        "availableReplicas": rollout.ready,
-        "unavailableReplicas": max(0, rollout.owner.spec.replicas - rollout.ready),
+        "readyReplicas": sum(pod.is_ready for g in rollout.replica_sets for pod in g.pods),
+        "availableReplicas": rollout.available,
+        "unavailableReplicas": max(0, rollout.owner.spec.replicas - rollout.available),
         "observedGeneration": rollout.owner.metadata.generation,
     }
 
@@ -314,7 +332,7 @@ def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
         wanted=spec.replicas,
         present=sum(g.active for g in rollout.replica_sets),
         updated=new.active if new is not None else -1,
-        ready=rollout.ready,
+        available=rollout.available,
         reported=next(reported, ""),
         last=new.moved if new is not None else now,
         deadline=spec.progress_deadline_seconds / speed,
@@ -322,7 +340,7 @@ def _progress(rollout: Rollout, now: float, speed: float) -> Progress:
 
 
 def _available(rollout: Rollout) -> StatusCondition:
-    if rollout.ready >= rollout.owner.spec.replicas - _rules(rollout.owner).unavailable:
+    if rollout.available >= rollout.owner.spec.replicas - _rules(rollout.owner).unavailable:
         return StatusCondition(
             "Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
         )

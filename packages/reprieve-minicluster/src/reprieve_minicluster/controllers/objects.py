@@ -173,6 +173,7 @@ class DeploymentSpec(Record, frozen=True):
     template: Json = {}
     strategy: DeploymentStrategy = DeploymentStrategy()
     paused: bool = False
+    min_ready_seconds: int = 0
     revision_history_limit: int = 10
     progress_deadline_seconds: int = 600
 
@@ -191,6 +192,7 @@ class ReplicaSetSpec(Record, frozen=True):
     replicas: int = 1
     selector: Json = {}
     template: Json = {}
+    min_ready_seconds: int = 0
 
 
 class ReplicaSetFacts(Facts, frozen=True):

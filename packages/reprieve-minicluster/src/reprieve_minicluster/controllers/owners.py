@@ -12,7 +12,7 @@ from reprieve.model.objects import LabelSelector, Ref
 from reprieve.model.resources import Problems
 from reprieve.model.selectors import Selector, compile_selector
 from reprieve.model.sized_cache import cached_by_text
-from reprieve_minicluster.controllers.api_writes import Update, Write
+from reprieve_minicluster.controllers.api_writes import RequeueAt, Update, Write
 from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
 from reprieve_minicluster.controllers.objects import PodFacts, Thing, controller_uid
 from reprieve_minicluster.store import Key
@@ -115,6 +115,14 @@ def is_available(pod: PodFacts, seconds: int, now: float) -> bool:
     """Without minReadySeconds, do not compare times: timestamps of pods are truncated to seconds."""
     at = available_at(pod, seconds)
     return at is not None and (seconds == 0 or at <= now)
+
+
+def requeues(pods: Iterable[PodFacts], seconds: int, now: float) -> Iterator[Write]:
+    """When the next of them becomes available."""
+    times = (available_at(pod, seconds) for pod in pods)
+    first = min((at for at in times if at is not None and at > now), default=None)
+    if seconds and first is not None:
+        yield RequeueAt(first)
 
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

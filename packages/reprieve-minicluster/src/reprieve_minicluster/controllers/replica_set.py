@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from reprieve.cluster.api.rollouts import DeletionRank
 from reprieve.cluster.api.templates import pod_of
+from reprieve.model.annotations import member_cost
 from reprieve_minicluster.controllers.api_writes import Create, Delete, UpdateStatus, Write
 from reprieve_minicluster.controllers.controller_cache import ControllerCache, key_of
 from reprieve_minicluster.controllers.objects import (
@@ -13,7 +14,15 @@ from reprieve_minicluster.controllers.objects import (
     Thing,
     owner_of,
 )
-from reprieve_minicluster.controllers.owners import BURST, adoptions, matches, next_batch, owners_of
+from reprieve_minicluster.controllers.owners import (
+    BURST,
+    adoptions,
+    is_available,
+    matches,
+    next_batch,
+    owners_of,
+    requeues,
+)
 from reprieve_minicluster.store import Key
 
 REPLICA_FAILURE = "ReplicaFailure"
@@ -42,7 +51,8 @@ def reconcile(cache: ControllerCache, key: Key, now: float) -> Iterator[Write]:
         yield from adoptions(owner.selector, owner_of(owner), active, free) or _difference(owner, active)
     # The manager sets the condition when a pod cannot be created.
     recovered = (REPLICA_FAILURE,) if len(active) >= owner.spec.replicas else ()
-    yield UpdateStatus(key, owner.metadata.uid, _counts(owner, active), without=recovered)
+    yield UpdateStatus(key, owner.metadata.uid, _counts(owner, active, now), without=recovered)
+    yield from requeues(active, owner.spec.min_ready_seconds, now)
 
 
 def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Write]:
@@ -56,15 +66,15 @@ def _difference(owner: ReplicaSetFacts, active: list[PodFacts]) -> Iterable[Writ
 
 def _rank(pod: PodFacts) -> DeletionRank:
     running = pod.status.phase == "Running"
-    return DeletionRank(bool(pod.spec.node_name), running, pod.is_ready, pod.created, pod.metadata.name)
+    cost = member_cost(pod.metadata)[1]
+    return DeletionRank(bool(pod.spec.node_name), running, pod.is_ready, cost, pod.created, pod.metadata.name)
 
 
-def _counts(owner: ReplicaSetFacts, active: list[PodFacts]) -> dict[str, int]:
-    ready = sum(pod.is_ready for pod in active)
+def _counts(owner: ReplicaSetFacts, active: list[PodFacts], now: float) -> dict[str, int]:
     return {
         "replicas": len(active),
         "fullyLabeledReplicas": len(active),
-        "readyReplicas": ready,
-        "availableReplicas": ready,
+        "readyReplicas": sum(pod.is_ready for pod in active),
+        "availableReplicas": sum(is_available(pod, owner.spec.min_ready_seconds, now) for pod in active),
         "observedGeneration": owner.metadata.generation,
     }

@@ -104,6 +104,45 @@ def test_those_that_do_the_least_go_first() -> None:
     assert {b["metadata"]["name"] for b in scene.all("pods")} == busy
 
 
+def test_of_pods_that_do_as_much_the_cheapest_goes_first() -> None:
+    scene = scene_of(deployment(3))
+    settle(scene, 3)
+    names = [body["metadata"]["name"] for body in scene.all("pods")]
+
+    def annotate(body: Json) -> None:  # the last is no number to a controller
+        cost = dict(zip(names, ("5", "-1", "007"), strict=True))[body["metadata"]["name"]]
+        body["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": cost}
+
+    for name in names:
+        scene.change(Key("pods", "default", name), annotate)
+    scene.change(WEB, lambda body: body["spec"].update(replicas=1))
+    settle(scene, 40)
+    assert [body["metadata"]["name"] for body in scene.all("pods")] == [names[0]]
+
+
+def test_a_pod_counts_when_it_has_been_ready_for_long_enough() -> None:
+    scene = scene_of(deployment(2, minReadySeconds=20))
+    settle(scene, 5)
+    status = scene.read(WEB)["status"]
+    assert (status["readyReplicas"], status["availableReplicas"], progress(scene)[1]) == (
+        2,
+        0,
+        "ReplicaSetUpdated",
+    )
+    (replica_set,) = scene.all("replicasets.apps")
+    assert (replica_set["spec"]["minReadySeconds"], replica_set["status"]["availableReplicas"]) == (20, 0)
+    settle(scene, 20)
+    assert (scene.read(WEB)["status"]["availableReplicas"], progress(scene)[1]) == (
+        2,
+        "NewReplicaSetAvailable",
+    )
+    use(scene, "example/app:2")
+    settle(scene, 10)
+    assert images(scene)["example/app:1"] == 2, "none that runs is replaced by one that is just ready"
+    settle(scene, 60)
+    assert images(scene) == {"example/app:2": 2}
+
+
 def test_a_new_template_replaces_the_pods_step_by_step() -> None:
     scene = scene_of(deployment(4))
     settle(scene, 3)

@@ -28,6 +28,7 @@ from reprieve.inquiry.rollouts import (
     deployment_words,
     stateful_set_words,
 )
+from reprieve.model.annotations import member_cost
 from reprieve.model.json import Json
 from reprieve.model.objects import Node, ObjectMeta, Pod
 
@@ -102,9 +103,9 @@ class RolloutBuilder:
         old = [one for one in own if one not in current]
         members: dict[tuple[str, str], Member] = {}
         for row, one in enumerate(old):
-            members |= {_name(pod): Member(False, row, _created(pod)) for pod in self._pods_of(one)}
+            members |= {_name(pod): _member(False, row, pod) for pod in self._pods_of(one)}
         for one in current:
-            members |= {_name(pod): Member(True, len(old), _created(pod)) for pod in self._pods_of(one)}
+            members |= {_name(pod): _member(True, len(old), pod) for pod in self._pods_of(one)}
         numbers = count(len(self.pods))
         sets = [self._sized([one], numbers) for one in old]
         paused = spec.get("paused") is True
@@ -154,7 +155,7 @@ class RolloutBuilder:
         return self._named(pod, f"{name_of(self.body)}-{next(numbers)}")
 
     def _replica_set(self) -> DeploymentRollout:
-        members = {_name(pod): Member(True, 0, _created(pod)) for pod in self.pods}
+        members = {_name(pod): _member(True, 0, pod) for pod in self.pods}
         numbers = count(len(self.pods))
         sized = SizedSet(_count(self._spec), partial(self._pod_of_set, self.body, numbers))
         how = f"a {owner_in(self.body).kind} replaces no pods: only those that it creates get a new template"
@@ -180,7 +181,7 @@ class RolloutBuilder:
         for pod in self.pods:
             found = _ORDINAL.fullmatch(pod.metadata.name.removeprefix(owner.name))
             if found is not None:
-                members[_name(pod)] = Member(self._is_updated(pod), int(found[1]), _created(pod))
+                members[_name(pod)] = _member(self._is_updated(pod), int(found[1]), pod)
         how = stateful_set_words(rules, rolls=rolls)
         return StatefulSetRollout(
             self._of(how), members, rules=rules, rolls=rolls, pod=self._pod_with_ordinal
@@ -211,7 +212,7 @@ class RolloutBuilder:
         for pod in self.pods:
             where = rows.get(pod.spec.node_name or _wanted_node(pod))
             if where is not None:
-                members[_name(pod)] = Member(is_new(pod), where, _created(pod))
+                members[_name(pod)] = _member(is_new(pod), where, pod)
         return DaemonSetRollout(
             self._of(daemon_set_words(wanted, surge, most, rolls=rolls)),
             members,
@@ -235,6 +236,10 @@ class RolloutBuilder:
 
 def _name(pod: Pod) -> tuple[str, str]:
     return pod.metadata.namespace, pod.metadata.name
+
+
+def _member(is_new: bool, place: int, pod: Pod) -> Member:
+    return Member(is_new, place, _created(pod), member_cost(pod.metadata)[1])
 
 
 def _created(pod: Pod) -> float:

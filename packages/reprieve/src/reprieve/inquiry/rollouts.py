@@ -7,7 +7,7 @@ has changed in the cluster of a rehearsal. This module must not know admission.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from reprieve.cluster.api.codec import Decoded
@@ -29,6 +29,7 @@ from reprieve.cluster.api.rollouts import (
 )
 from reprieve.inquiry.controller_objects import EligibleNode, created_again
 from reprieve.inquiry.rehearsal import PodName, StandingPod, Step
+from reprieve.model.annotations import member_cost
 from reprieve.model.effects import Target
 from reprieve.model.formatting import counted
 from reprieve.model.json import Json
@@ -67,6 +68,7 @@ class Member:
     is_new: bool
     place: int = 0
     created: float = 0.0
+    cost: int = 0  # of its deletion
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,8 @@ class ObjectRollout(ABC):
         for one in made:
             if isinstance(pod := one.object, Pod):
                 name = pod.metadata.namespace, pod.metadata.name
-                self.members[name], self.pods[name] = member, pod
+                self.members[name] = replace(member, cost=member_cost(pod.metadata)[1])
+                self.pods[name] = pod
                 self._created.add(name)
         yield from made
 
@@ -207,7 +210,7 @@ class DeploymentRollout(ObjectRollout):
             is_new = row == len(self.sets) - 1 and self.new is None
             yield from self._create(one.pod(), Member(is_new, row, now))
         ranks = sorted(
-            DeletionRank(bool(pod.node), ready, ready, member.created, name[1]).order
+            DeletionRank(bool(pod.node), ready, ready, member.cost, member.created, name[1]).order
             for name, member, pod in active
             for ready in [pod.ready_since <= now]
         )

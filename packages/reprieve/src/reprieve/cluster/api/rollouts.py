@@ -100,13 +100,14 @@ class DeletionRank:
     has_node: bool
     is_running: bool
     is_ready: bool
+    cost: int  # of its deletion, as an annotation says
     created: float
     name: str
 
     @property
-    def order(self) -> tuple[bool, bool, bool, float, str]:
-        """Unscheduled pods go first, then pods not running, then unready ones; then the youngest."""
-        return self.has_node, self.is_running, self.is_ready, -self.created, self.name
+    def order(self) -> tuple[bool, bool, bool, int, float, str]:
+        """Unscheduled pods go first, then pods not running, unready ones, the cheapest; then the youngest."""
+        return self.has_node, self.is_running, self.is_ready, self.cost, -self.created, self.name
 
 
 # --- StatefulSets --------------------------------------------------------------------------------
