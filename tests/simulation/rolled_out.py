@@ -42,11 +42,16 @@ def template(rng: Random, name: str) -> Json:
     }
     if rng.random() < 0.15:
         spec["nodeSelector"] = {"zone": rng.choice("ab")}
-    return {"metadata": {"labels": {"app": rng.choice("xyz"), "set": name}}, "spec": spec}
+    meta: Json = {"labels": {"app": rng.choice("xyz"), "set": name}}
+    if rng.random() < 0.2:
+        meta["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": str(rng.randint(-2, 2))}
+    return {"metadata": meta, "spec": spec}
 
 
 def workload(rng: Random, kind: str, name: str) -> Json:
     spec: Json = {"selector": {"matchLabels": {"set": name}}, "template": template(rng, name)}
+    if rng.random() < 0.3:
+        spec["minReadySeconds"] = rng.choice((1, 20, 100))
     match kind:
         case "Deployment":
             spec |= {"replicas": rng.randint(1, 5), "strategy": strategy(rng)}

@@ -85,6 +85,14 @@ def test_fewer_replicas_make_room_for_other_manifests(tmp_path: Path) -> None:
     assert ask(tmp_path, [*NODES, *before], [fewer, large]).exit_code == 0
 
 
+def test_the_pods_that_cost_least_go_first(tmp_path: Path) -> None:
+    before = running(4)
+    fewer = {**before[0], "spec": {**before[0]["spec"], "replicas": 2}}
+    for body, cost in zip(before[2:], ("-5", "0", "-5", "0"), strict=True):  # n1 is emptied
+        body["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": cost}
+    assert ask(tmp_path, [*NODES, *before], [fewer, pod("whole", cpu="8")]).exit_code == 0
+
+
 def a_set(kind: str, strategy: str, **rolling: Any) -> Any:
     labels = {"app": "db"}
     template = {"metadata": {"labels": labels}, "spec": pod("x", cpu="3")["spec"]}
