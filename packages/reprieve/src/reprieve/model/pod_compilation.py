@@ -8,7 +8,7 @@ object, and every decision would pay for that. A pod beyond a bound stays pendin
 the field.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from ipaddress import ip_address
 from itertools import chain, islice
 from typing import TypeVar
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from reprieve.model.csi_migration import Attachment, migrated_disk
 from reprieve.model.footprint import Footprint, footprint, weighs_as_written
 from reprieve.model.objects import (
+    Affinity,
     Container,
     LabelSelector,
     NodeSelector,
@@ -25,6 +26,7 @@ from reprieve.model.objects import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
+    PodSpec,
     PreferredSchedulingTerm,
     TopologySpreadConstraint,
     Volume,
@@ -65,6 +67,7 @@ MOST_TOLERATIONS = 1_000  # each is compared with every distinct taint
 MOST_TERMS = 100  # a term reads all pods or all nodes, and those of other pods are read, too
 MOST_SPREAD_RULES = 100  # a rule counts the pods in all domains
 MOST_REQUIREMENTS = 100  # in a selector or term; each reads all pods or all nodes
+MOST_REQUIREMENTS_IN_ALL = 1_000  # in all terms and constraints of a pod together, for the same reason
 MOST_VALUES = 5_000  # of a requirement; each is looked up. As many as the nodes of a large cluster
 MOST_NAMESPACES = 1_000  # of a term; each is looked up
 MOST_GATES = 1_000  # compared with every change of the pod
@@ -139,6 +142,37 @@ def compile_pod(pod: Pod) -> CompiledPod:
 def _compiled(pod: Pod) -> CompiledPod:
     problems = Problems(ref_of(pod))
     weight = footprint(pod, problems)
+    count, what = sum(map(len, _requirements(pod.spec))), "requirements in all terms and constraints"
+    kept = pod
+    if not is_bounded(count, MOST_REQUIREMENTS_IN_ALL, what, "spec", problems):
+        sound = replace(pod.spec, affinity=Affinity(), topology_spread_constraints=())
+        kept = replace(pod, spec=sound)
+    return CompiledPod(pod, weight, _shape(kept, weight, problems), problems.all())
+
+
+def _requirements(spec: PodSpec) -> Iterator[Sized]:
+    """The lists and mappings with the requirements of all its selectors."""
+    nodes = spec.affinity.node_affinity
+    required_nodes = nodes.required_during_scheduling_ignored_during_execution
+    preferred_nodes = nodes.preferred_during_scheduling_ignored_during_execution
+    for node_term in chain(
+        required_nodes.node_selector_terms if required_nodes is not None else (),
+        (weighted.preference for weighted in preferred_nodes),
+    ):
+        yield from (node_term.match_expressions, node_term.match_fields)
+    selectors = [constraint.label_selector for constraint in spec.topology_spread_constraints]
+    yield from (constraint.match_label_keys for constraint in spec.topology_spread_constraints)
+    for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
+        weighted = affinity.preferred_during_scheduling_ignored_during_execution
+        required = affinity.required_during_scheduling_ignored_during_execution
+        for term in chain(required, (one.pod_affinity_term for one in weighted)):
+            yield from (term.match_label_keys, term.mismatch_label_keys)
+            selectors += [term.label_selector, term.namespace_selector]
+    for selector in filter(None, selectors):
+        yield from (selector.match_labels, selector.match_expressions)
+
+
+def _shape(pod: Pod, weight: Footprint, problems: Problems) -> Shape:
     spec = pod.spec
     labels = pod.metadata.labels
     affinity = spec.affinity
@@ -146,7 +180,7 @@ def _compiled(pod: Pod) -> CompiledPod:
     disks = (disk for volume in spec.volumes for disk in _disks(volume))
     within(spec.scheduling_gates, MOST_GATES, "gates", "spec.schedulingGates", problems)
     within(_containers(pod), MOST_CONTAINERS, "containers", "spec.containers", problems)
-    shape = Shape(
+    return Shape(
         namespace=pod.metadata.namespace,
         labels=tuple(sorted(labels.items())),
         requests=_requests(weight, problems),
@@ -171,7 +205,6 @@ def _compiled(pod: Pod) -> CompiledPod:
         features=frozenset(_features(pod)),
         owner_uid=controller_of(pod),
     )
-    return CompiledPod(pod, weight, shape, problems.all())
 
 
 def _requests(weight: Footprint, problems: Problems) -> tuple[tuple[str, int], ...]:

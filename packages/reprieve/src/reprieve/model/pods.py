@@ -152,7 +152,7 @@ def keys_looked_at(terms: Iterable[PodTerm]) -> frozenset[str]:
     return frozenset(requirement.key for term in terms for requirement in term.selector.requirements)
 
 
-_NAMESPACE = ""  # no label has this key
+_NAMESPACE, _ABSENT = "", "/"  # no label has these keys
 MatchingKey = tuple[LabelSet, tuple[tuple[str, str], ...]]  # labels of the pod, labels of its namespace
 
 
@@ -261,6 +261,7 @@ class Pods:
     disks: Relation[InlineDisk] = field(metadata=_relation(lambda pods: [p.shape.disks for p in pods]))
     _labels: dict[str, Column[str | None]] = field(default_factory=dict)
     _by_set: dict[str, Column[str | None]] = field(default_factory=dict)
+    _values: dict[str, dict[int, str]] = field(default_factory=dict)
     _matches: dict[tuple[Selector, frozenset[str]], Mask] = field(default_factory=dict)
     _terms_matching: dict[MatchingKey, MatchingTerms] = field(default_factory=dict)
     _carriers: dict[SelectingTerms, tuple[Carriers, ...]] = field(default_factory=dict)
@@ -286,8 +287,28 @@ class Pods:
         """[label set] the value of a label; there are far fewer sets of labels than pods."""
         column = self._by_set.get(key)
         if column is None:
-            values = (dict(pairs).get(key) for _, pairs in self.labels.things)
-            column = self._by_set[key] = Column.of(values, first=(None,))
+            values = self._values_of().get(key)
+            if values is None:
+                return self._absent()
+            codes = range(len(self.labels.things))
+            column = self._by_set[key] = Column.of(map(values.get, codes), first=(None,))
+        return column
+
+    def _values_of(self) -> dict[str, dict[int, str]]:
+        """[key][label set] the value of a label. Terms may look at far more keys than pods have."""
+        if not self._values:
+            self._values[_ABSENT] = {}  # no label has this key, either
+            for code, (_, pairs) in enumerate(self.labels.things):
+                for key, value in pairs:
+                    self._values.setdefault(key, {})[code] = value
+        return self._values
+
+    def _absent(self) -> Column[str | None]:
+        """[label set] that no pod has the label."""
+        column = self._by_set.get(_ABSENT)
+        if column is None:
+            nothing = (None for _ in self.labels.things)
+            column = self._by_set[_ABSENT] = Column.of(nothing, first=(None,))
         return column
 
     def _sets_in(self, namespaces: frozenset[str]) -> Mask:

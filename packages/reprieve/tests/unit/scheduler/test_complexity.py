@@ -91,6 +91,14 @@ def with_requirements(count: int) -> Json:
     return node_affinity({"matchExpressions": [expression(f"k{i}", "v") for i in range(count)]})
 
 
+def with_requirements_in_all(count: int) -> Json:
+    terms = [
+        {"matchExpressions": [expression(f"k{i}-{j}", "v") for j in range(50)]} for i in range(count // 50)
+    ]
+    rest = {"matchExpressions": [expression(f"k{i}", "v") for i in range(count % 50)]}
+    return node_affinity(*terms, rest)
+
+
 def with_values(count: int) -> Json:
     return node_affinity({"matchExpressions": [expression("zone", *(f"v{i}" for i in range(count)))]})
 
@@ -171,6 +179,7 @@ LISTS: dict[str, tuple[Lists, int]] = {
     "node terms": (with_node_terms, bounds.MOST_TERMS),
     "node preferences": (with_node_preferences, bounds.MOST_TERMS),
     "requirements": (with_requirements, bounds.MOST_REQUIREMENTS),
+    "requirements in all terms": (with_requirements_in_all, bounds.MOST_REQUIREMENTS_IN_ALL),
     "values": (with_values, bounds.MOST_VALUES),
     "node selector": (with_selector, bounds.MOST_REQUIREMENTS),
     "spread": (with_spread("DoNotSchedule"), bounds.MOST_SPREAD_RULES),
