@@ -400,7 +400,7 @@ def report_groups(state: State, now: Moment) -> None:
         return
     state.group_news.change(state.reporter.refused.due(now.elapsed))
     changed, rerun, resized = state.group_news.take()
-    member_growth.wake_members(state, rerun)
+    member_growth.wake_members(state, rerun, now)
     for key in resized if state.gang_growth.is_on else ():
         member_growth.report_granted(state.demands, state.world, state.reporter, key)
     for group in filter(None, map(state.world.groups.group, changed)):

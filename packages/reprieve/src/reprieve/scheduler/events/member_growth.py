@@ -109,7 +109,7 @@ def _most_helpful_first(state: State, growing: list[WaitingResize], now: Moment)
     return sorted(growing, key=lambda one: (-helped(one), one.key))
 
 
-def wake_members(state: State, changed: Collection[GroupKey]) -> None:
+def wake_members(state: State, changed: Collection[GroupKey], now: Moment) -> None:
     """Members of gangs of which enough runs again are decided. A tree of groups is in one namespace."""
     namespaces = {namespace for namespace, _ in changed}
     for gang, members in [*state.gang_growth.degraded().items()]:
@@ -119,7 +119,7 @@ def wake_members(state: State, changed: Collection[GroupKey]) -> None:
         rows = [view.pods.rows[member.object] for member in members if member.object in view.pods.rows]
         if not rows or degraded(view, rows[0]) is None:
             for member in state.gang_growth.take_degraded(gang):
-                state.queue.again(member)
+                state.queue.again(member, now.elapsed)
 
 
 def asks_to_grow(demands: DemandLookup, pod: CompiledPod) -> bool:
