@@ -81,7 +81,8 @@ class Candidates:
     within_budgets: Ints  # [node] no more units than this can go without exceeding a budget
     idle: Ints  # [node] pods that run on for nothing, or fewer
     groups_broken: Ints  # [node] groups that are left with too little, or fewer
-    alone: "Callable[[Criterion], Ints | Floats]"  # [slot, node] what the unit costs alone, or less
+    # [slot, node] what the unit costs alone, or less; where the victims are known, others cost nothing
+    alone: "Callable[[Criterion], Ints | Floats]"
     has_one_slot: bool = False  # which stands for all units there; none of them is certain
 
     @property
@@ -139,6 +140,8 @@ class Criterion:
     def at_least(self, candidates: Candidates) -> Ints | Floats:
         """[node] no plan there costs less; what plans cost, where the victims are known."""
         if self.combined is Combined.HIGHEST:
+            if candidates.has_one_slot and self.bound is not None:
+                return self.bound(candidates)
             certain = np.where(candidates.certain, candidates.alone(self), -np.inf)
             highest: Floats = np.maximum.reduce(certain, axis=0, initial=-np.inf)
             known = self.bound is None or candidates.is_exact
@@ -160,9 +163,10 @@ class Criterion:
         if candidates.has_one_slot:
             least: Ints = candidates.fewest * alone[0]
             return least
-        certain: Ints = np.add.reduce(alone * candidates.certain, axis=0)
         if candidates.is_exact:
-            return certain
+            known: Ints = np.add.reduce(alone, axis=0)
+            return known
+        certain: Ints = np.add.reduce(alone * candidates.certain, axis=0)
         cheapest = np.minimum.reduce(np.where(candidates.possible, alone, MOST), axis=0, initial=MOST)
         return np.maximum(certain, candidates.fewest * np.where(cheapest == MOST, 0, cheapest))
 
@@ -211,8 +215,6 @@ class Cost(Sequence[float]):
         return len(self._known) == len(self.order)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Cost) and self.is_known and other.is_known:
-            return self._known == other._known
         return isinstance(other, Sequence) and self.differs_at(other) is None
 
     def __hash__(self) -> int:
@@ -220,7 +222,7 @@ class Cost(Sequence[float]):
 
     def differs_at(self, other: Sequence[float]) -> int | None:
         """The place of the first criterion by which they differ."""
-        if isinstance(other, Cost) and self.is_known and other.is_known and self._known == other._known:
+        if isinstance(other, Cost) and self._known == other._known and self.is_known:
             return None
         pairs = enumerate(zip(self, other, strict=True))
         return next((place for place, (mine, its) in pairs if mine != its), None)
@@ -280,6 +282,8 @@ def _shortest_run(candidates: Candidates) -> Floats:
     started last may decide; a plan without victims measures less than any other.
     """
     priority, start = candidates.priority, candidates.start
+    if candidates.has_one_slot:
+        return np.where(candidates.fewest > 0, -start[0], -np.inf)
     possible = np.where(candidates.possible, priority, -np.inf)
     highest = np.maximum.reduce(possible, axis=0, initial=-np.inf)
     decisive = candidates.certain & (priority == highest)

@@ -11,6 +11,7 @@ from reprieve.model.columns import Floats, Ints, Mask
 from reprieve.preemption.criteria import (
     HIGHEST_PRIORITY,
     LATEST_START,
+    MOST,
     OFFSET,
     OTHER_GANGS_BROKEN,
     PRIORITY_SUM,
@@ -55,7 +56,7 @@ def closely_bounded(potential: PotentialNodes) -> Candidates:
         possible=there,
         certain=blocks,
         fewest=np.maximum(fewest_evictions(shortage, freed), blocks.sum(axis=0)),
-        ceiling=lowest_ceiling(shortage, freed, np.where(there, priority, _lowest(priority, there))),
+        ceiling=lowest_ceiling(shortage, freed, np.where(there, priority, OFFSET)),
         within_budgets=unguarded + charges.allowances,
         idle=np.zeros(len(node_units.nodes), np.int64),
         groups_broken=np.zeros(len(node_units.nodes), np.int64),
@@ -67,16 +68,24 @@ def roughly_bounded(potential: PotentialNodes) -> Candidates:
     """Bounds that are quick to have: as if a node had one unit, in one slot, which stands for all."""
     node_units, shortage, evictable = potential.node_units, -potential.left, potential.evictable
     there, unit, size = node_units.there, node_units.units, (1, len(node_units.nodes))
-    freed, blocks, priority = node_units.freed, node_units.blocks, evictable.units.priority[unit]
-    lowest, start = _lowest(priority, there), evictable.units.start[unit]
-    fewest = np.maximum(fewest_if_all_were_largest(shortage, freed), blocks.sum(axis=0))
+    freed, blocks, start = node_units.freed, node_units.blocks, evictable.units.start[unit]
+    priority = np.where(there, evictable.units.priority[unit], OFFSET)  # which is above all of them
+    lowest: Ints = np.minimum.reduce(priority, axis=0, initial=OFFSET)
+    fewest = fewest_if_all_were_largest(shortage, freed)
+    if blocks.any():
+        fewest = np.maximum(fewest, blocks.sum(axis=0))
+    has_groups = len(evictable.units.group_names) > 0  # else pods of all nodes have prices much alike
 
     def alone(criterion: Criterion) -> Ints | Floats:
         if criterion is HIGHEST_PRIORITY:
             return lowest[None]
-        if criterion is PRIORITY_SUM:  # and each has one pod at least
+        if criterion.least_alone is None and has_groups:
+            costs = np.where(there, evictable.prices.alone(criterion, unit), MOST)
+            least: Ints | Floats = np.minimum.reduce(costs, axis=0, keepdims=True, initial=MOST)
+            return least
+        if criterion is PRIORITY_SUM:
             return lowest[None] + OFFSET
-        return np.broadcast_to(np.int64(evictable.prices.least_alone(criterion)), size)
+        return np.full((1, 1), evictable.prices.least_alone(criterion))
 
     return Candidates(
         nodes=node_units.nodes,
@@ -85,7 +94,7 @@ def roughly_bounded(potential: PotentialNodes) -> Candidates:
         possible=np.ones(size, np.bool_),
         certain=np.zeros(size, np.bool_),
         fewest=fewest,
-        ceiling=lowest_ceiling(shortage, freed, np.where(there, priority, lowest)),
+        ceiling=lowest_ceiling(shortage, freed, priority),
         within_budgets=_roughly_within_budgets(potential, fewest) if potential.shares else fewest,
         idle=np.zeros(len(node_units.nodes), np.int64),
         groups_broken=np.zeros(len(node_units.nodes), np.int64),
@@ -208,12 +217,6 @@ def _roughly_within_budgets(potential: PotentialNodes, fewest: Ints) -> Ints:
     return at_most
 
 
-def _lowest(priority: Ints, there: Mask) -> Ints:
-    """[node] the lowest priority of a unit there; OFFSET, which is above all of them, if there is none."""
-    lowest: Ints = np.minimum.reduce(np.where(there, priority, OFFSET), axis=0, initial=OFFSET)
-    return lowest
-
-
 def fewest_if_all_were_largest(shortage: Ints, freed: Ints) -> Ints:
     """[node] how many units must be evicted at least, if each gave back as much as the largest there.
 
@@ -248,7 +251,7 @@ def fewest_evictions(shortage: Ints, freed: Ints) -> Ints:
 def lowest_ceiling(shortage: Ints, freed: Ints, priority: Ints) -> Floats:
     """[node] the lowest priority up to which all units together free enough; minus infinity if none must go.
 
-    priority  [slot, node]  the higher slot has the lower priority, or the same
+    priority  [slot, node]  the higher slot has the lower priority, or the same; in empty slots, any
     """
     ceiling = np.full(shortage.shape[1], -np.inf)
     for slot in reversed(range(len(priority))):

@@ -5,19 +5,19 @@ back where what is chosen already costs too much. Where all are ruled out, that 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import add, gt, sub
 
 import numpy as np
 
-from reprieve.model.columns import Floats, Ints, Mask, mask_of
+from reprieve.model.columns import Ints, mask_of
 from reprieve.placement.effort import Effort, Share
 from reprieve.placement.place import Placement
 from reprieve.preemption.criteria import OTHER_GANGS_BROKEN, Combined, Cost, Criterion
 from reprieve.preemption.node_bounds import closely_bounded, may_cost_less
-from reprieve.preemption.node_pruning import NodeSearch, lower_bounds
+from reprieve.preemption.node_pruning import ByBounds, Costs, NodeSearch, lower_bounds
 from reprieve.preemption.plan import Plan, Quality
 from reprieve.preemption.potential_nodes import PotentialNodes
 from reprieve.preemption.units import Unit
@@ -33,7 +33,7 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     # Where there is no effort, one record stands for all demands.
     effort = question.demand.effort if question.demand.effort.units else Effort(0)
     before, share = effort.spent, effort.share()
-    least: Sequence[float] | None = None  # of the nodes that may have a better plan
+    least: Costs | None = None  # of the nodes that may have a better plan
     for place, bound in _may_be_better(nodes, best):
         if best is not None and not best.cost.is_above(bound):
             continue
@@ -41,68 +41,39 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
         found = _best_on(nodes.potential, place, best, share) if known and not share.is_spent else None
         if found is not None:
             best = found
-        elif (not known or share.is_spent) and least is None:
-            least = bound
+        elif not known or share.is_spent:
+            least = bound if least is None else min(least, bound)
     if best is None:
         return plans
     others = [plan for plan in plans if plan.domain != best.domain]
     # Within one domain of a topology, the plan may be on a node that was not looked at here.
     is_exact = not nodes.evictable.matter.any() and not question.demand.topology_key
     proved = is_exact and least is None
-    bound = tuple(best.cost) if proved else tuple(least or ()) if is_exact else ()
+    at_least = tuple(best.cost) if proved else (least or ()) if is_exact else ()
     names = (criterion.name for criterion in question.criteria)
     spent = effort.spent - before
-    quality = Quality(best.cost.named(), tuple(zip(names, bound, strict=False)), proved, spent)
+    quality = Quality(best.cost.named(), tuple(zip(names, at_least, strict=False)), proved, spent)
     return [replace(best, quality=quality), *others]
 
 
-def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, Sequence[float]]]:
+def _may_be_better(nodes: NodeSearch, best: Plan | None) -> Iterator[tuple[int, Costs]]:
     """Places of nodes, and bounds of the plans there, the lowest first; until no plan can be better."""
-    order, potential, strict = (
-        nodes.question.criteria,
-        nodes.potential,
-        nodes.question.policy.breaks_no_budget,
-    )
-    rough, cost = nodes.rough_bounds, best.cost if best is not None else None
-    places = np.arange(len(potential.node_units.nodes))
-    if not rough:  # nothing is known by the first criterion
-        yield from ((place, ()) for place in places.tolist())
-        return
-    if cost is not None:
-        places = places[_below(rough, cost, len(places))]
-    places = _lowest_first(places, rough)
+    question, potential = nodes.question, nodes.potential
+    rank, size = question.view.nodes.rank[potential.node_units.nodes], len(potential.node_units.nodes)
+    cost = tuple(best.cost) if best is not None else (math.inf,)
+    places = nodes.by_rough_bounds.below(cost) if nodes.are_many else np.arange(size)
     for first in range(0, len(places), _AT_A_TIME):
         some = np.sort(places[first : first + _AT_A_TIME])
-        here = potential.on(mask_of(some, len(potential.node_units.nodes)))
+        here = potential.on(mask_of(some, size))
         part = closely_bounded(here)
-        bounds = lower_bounds([part], order)
-        open_ones = np.arange(len(some))
-        if cost is not None:
-            open_ones = open_ones[_below(bounds, cost, len(some))]
-            open_ones = open_ones[may_cost_less(here.on(mask_of(open_ones, len(some))), cost)]
-        if strict:
-            open_ones = open_ones[part.fewest[open_ones] <= part.within_budgets[open_ones]]
-        for place in _lowest_first(open_ones, bounds).tolist():
-            yield int(some[place]), [bound[place].item() for bound in bounds]
-
-
-def _lowest_first(places: Ints, bounds: Sequence[Ints | Floats]) -> Ints:
-    """These places (of nodes) in the order of their bounds ([criterion][node]).
-
-    They stay as they are if the first criterion has no bound.
-    """
-    return places[np.lexsort([bound[places] for bound in reversed(bounds)])] if bounds else places
-
-
-def _below(bounds: Sequence[Ints | Floats], cost: Cost, size: int) -> Mask:
-    """[node] whether a plan there may cost less than this; ``bounds``: [criterion][node]."""
-    below, ties = np.zeros(size, np.bool_), np.ones(size, np.bool_)
-    for place, bound in enumerate(bounds):
-        if not ties.any():
-            break
-        below |= ties & (bound < cost[place])
-        ties &= bound == cost[place]
-    return below | ties if len(bounds) < len(cost) else below
+        found = ByBounds.of(lower_bounds([part], question.criteria), rank[some])
+        may = mask_of(found.below(cost), len(some))
+        if best is not None and may.any():
+            may[may] = may_cost_less(here.on(may), best.cost)
+        if question.policy.breaks_no_budget:
+            may &= part.fewest <= part.within_budgets
+        left = found.among(may)
+        yield from ((int(some[place]), left.bound(turn)) for turn, place in enumerate(left.places.tolist()))
 
 
 def _best_on(potential: PotentialNodes, place: int, limit: Plan | None, share: Share) -> Plan | None:

@@ -6,11 +6,13 @@ looks at nodes in the order of the bounds, and stops when no other node can win.
 so is the plan.
 """
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import compress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +27,10 @@ from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
 from reprieve.preemption.potential_nodes import NodeUnits, PotentialNodes, potential_nodes_of
 from reprieve.preemption.prices import Evictable
+from reprieve.preemption.units import Listing
 
 Rank = tuple[float | str, ...]  # what a plan costs by each criterion, and its name
+Costs = tuple[float, ...]  # by the first criteria
 UNKNOWN: Rank = ()  # less than the rank of any plan
 _AT_A_TIME = 24  # nodes that are ranked together: more than the plans that are usually wanted
 
@@ -70,6 +74,36 @@ class PlanBounds:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ByBounds:
+    """Nodes in the order of the lower bounds of their plans, and then by name."""
+
+    places: Ints  # of the nodes, in this order
+    bounds: Sequence[Ints | Floats]  # [criterion][node]
+
+    @classmethod
+    def of(cls, bounds: Sequence[Ints | Floats], rank: Ints) -> "ByBounds":
+        return cls(in_order(rank, bounds), bounds)
+
+    def among(self, chosen: Mask) -> "ByBounds":
+        """``chosen``: [node]."""
+        return ByBounds(self.places[chosen[self.places]], self.bounds)
+
+    def bound(self, turn: int) -> Costs:
+        return tuple(bound[self.places[turn]].item() for bound in self.bounds)
+
+    def below(self, cost: Sequence[float]) -> Ints:
+        """The places of the nodes where a plan may cost less. As a rule there is none."""
+        if not len(self.places) or not self.bound(0) < tuple(cost):
+            return self.places[:0]
+        return self.places[: bisect_left(range(len(self.places)), tuple(cost), key=self.bound)]
+
+    def count_up_to(self, cost: Costs) -> int:
+        """How many nodes have no higher bounds, by the criteria of this cost."""
+        turns = range(len(self.places))
+        return bisect_right(turns, cost, key=lambda turn: self.bound(turn)[: len(cost)])
+
+
 @dataclass(frozen=True, eq=False)
 class NodeSearch:
     """All nodes that one pod could use if others were evicted there."""
@@ -86,8 +120,14 @@ class NodeSearch:
         return roughly_bounded(self.potential)
 
     @cached_property
-    def rough_bounds(self) -> list[Ints | Floats]:
-        return lower_bounds([self.rough], self.question.criteria)
+    def by_rough_bounds(self) -> "ByBounds":
+        rank = self.question.view.nodes.rank[self.rough.nodes]
+        return ByBounds.of(lower_bounds([self.rough], self.question.criteria), rank)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether it is quicker to bound them roughly before anything is worked out about each."""
+        return len(self.potential.node_units.nodes) > self.question.shortcuts.victims
 
     def worth_planning(self) -> Iterator[Candidate]:
         """The nodes where there may be a plan, in the order of their lower bounds.
@@ -96,9 +136,12 @@ class NodeSearch:
         """
         heads: list[tuple[Rank, int, Candidate]] = []
         streams: list[Iterator[tuple[Rank, Candidate]]] = []
+        enough = list[Costs]()
         done = set[int]()
-        for chosen, later in self._portions():
-            streams.append(_ranked(self.potential.on(chosen)))
+        for chosen, later in self._portions(enough):
+            ranking = _Ranking(self.potential.on(chosen))
+            enough.append(ranking.enough(self.question.most))
+            streams.append(ranking.candidates())
             _advance(streams, len(streams) - 1, heads)
             while heads and (later is None or heads[0][0] < later):
                 _, number, candidate = heappop(heads)
@@ -107,25 +150,25 @@ class NodeSearch:
                     done.add(candidate.node)
                     yield candidate
 
-    def _portions(self) -> Iterator[tuple[Mask | None, Rank | None]]:
+    def _portions(self, enough: Sequence[Costs]) -> Iterator[tuple[Mask | None, Rank | None]]:
         """Which nodes come next, None: all of them; and the least that a plan on any of those left can be,
         None: none are left.
+
+        ``enough``: what as many plans as are wanted cost at most, in each portion so far. As a rule no other
+        nodes are needed than those that have no higher bound.
         """
         question, rows = self.question, self.potential.node_units.nodes
-        most = question.shortcuts.victims
-        if len(rows) <= most:
+        if not self.are_many:
             yield None, None
             return
-        bounds, names = self.rough_bounds, question.view.nodes.names
-        order = in_order(question.view.nodes.rank[rows], bounds)
+        ordered, names = self.by_rough_bounds, question.view.nodes.names
         if question.policy.breaks_no_budget:
-            order = order[fewest_budgets_broken(self.rough)[order] == 0]
-        first, size = 0, max(1, most // 8)
+            ordered = ordered.among(fewest_budgets_broken(self.rough) == 0)
+        order, first, size = ordered.places, 0, question.shortcuts.victims
         while first < len(order):
-            last, size = first + size, size * 2
-            later = None
-            if last < len(order):
-                later = (*(bound[order[last]].item() for bound in bounds), names[rows[order[last]]])
+            needed = ordered.count_up_to(min(enough)) - first if enough else size
+            last, size = first + (min(needed, size) if needed > 0 else size), size * 2
+            later = (*ordered.bound(last), names[rows[order[last]]]) if last < len(order) else None
             yield mask_of(order[first:last], len(rows)), later
             first = last
 
@@ -144,57 +187,70 @@ def _advance(
         heappush(heads, (head[0], number, head[1]))
 
 
-def _ranked(potential: PotentialNodes) -> Iterator[tuple[Rank, Candidate]]:
+class _Ranking:
     """Nodes in the order of their lower bounds; where the victims are known, that is what a plan costs."""
-    question = potential.question
-    seen, nodes, order_of = plan_bounds(potential), question.view.nodes, question.criteria
-    parts = [part for part in (*seen.exact, seen.bounded) if len(part.nodes)]
-    if not parts:
-        return
-    rows, bounds = np.concatenate([part.nodes for part in parts]), lower_bounds(parts, order_of)
-    order = in_order(nodes.rank[rows], bounds)
-    if question.policy.breaks_no_budget:
-        broken = np.concatenate([fewest_budgets_broken(part) for part in parts])
-        order = order[broken[order] == 0]
-    exact, places = len(rows) - len(seen.bounded.nodes), order.tolist()
-    made: dict[int, Plan] = {}
 
-    def known(row: int, turn: int, cost: Rank) -> Plan:
+    def __init__(self, potential: PotentialNodes) -> None:
+        question = potential.question
+        self._potential, self._seen = potential, plan_bounds(potential)
+        self._parts = [part for part in (*self._seen.exact, self._seen.bounded) if len(part.nodes)]
+        self._rows = np.concatenate([NO_CANDIDATES.nodes, *(part.nodes for part in self._parts)])
+        self._bounds = lower_bounds(self._parts, question.criteria) if self._parts else []
+        self._order = in_order(question.view.nodes.rank[self._rows], self._bounds)
+        if question.policy.breaks_no_budget and self._parts:
+            broken = np.concatenate([fewest_budgets_broken(part) for part in self._parts])
+            self._order = self._order[broken[self._order] == 0]
+        self._exact = len(self._rows) - len(self._seen.bounded.nodes)
+        # By the first criteria, bounds are what plans cost: they are quick to have.
+        self._quick = min(potential.evictable.prices.quick(question.criteria), len(self._bounds))
+        self._made: dict[int, Plan] = {}
+
+    def enough(self, count: int) -> Costs:
+        """What so many of the plans here cost at most, by the first criteria."""
+        ours = self._order[self._order < len(self._seen.exact[0].nodes)]
+        if len(ours) < count:
+            return (math.inf,)
+        return tuple(bound[ours[count - 1]].item() for bound in self._bounds[: self._quick])
+
+    def candidates(self) -> Iterator[tuple[Rank, Candidate]]:
+        potential, seen, bounds, rows = self._potential, self._seen, self._bounds, self._rows
+        names, order_of = potential.question.view.nodes.names, potential.question.criteria
+        is_whole, quick = len(bounds) == len(order_of), self._quick
+        waiting: list[tuple[Rank, int, Candidate]] = []
+        for first in range(0, len(self._order), _AT_A_TIME):
+            last = first + _AT_A_TIME
+            part = self._order[first:last]
+            columns = [bound[part].tolist() for bound in bounds]
+            bounded: list[Rank] = [*zip(*columns, strict=True)] if columns else [()] * len(part)
+            numbers, by_room = rows[part].tolist(), potential.by_room[rows[part]].tolist()
+            later: Rank | None = None
+            if last < len(self._order):
+                next_one = self._order[last]
+                later = (*(bound[next_one].item() for bound in bounds), names[rows[next_one]])
+            costs: dict[tuple[int, int], Rank] = {}
+            if quick < len(bounds):  # what takes long to work out is needed where all before it is equal
+                tied = _equal_beginnings(numbers, bounded, later, quick)
+                costs = seen.costs(rows[part[tied & (part < self._exact)]], order_of)
+            for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
+                at, place = int(part[turn]), first + turn
+                exactly = costs.get((row, _turn_of(at, self._parts))) if costs else None
+                cost = at_least[:quick] if exactly is None else exactly
+                key = (*(at_least if exactly is None else exactly), names[row])
+                make = partial(self._plan, row, place, cost) if at < self._exact else None
+                candidate = Candidate(row, key if is_whole else key[:-1], by_room[turn], make)
+                heappush(waiting, (key, place, candidate))
+            while waiting and (later is None or waiting[0][0] < later):
+                key, _, candidate = heappop(waiting)
+                yield key, candidate
+
+    def _plan(self, row: int, place: int, cost: Rank) -> Plan:
         """Made together with those that are asked for next."""
-        if row not in made:
-            ahead = {int(rows[i]) for i in places[turn : turn + question.most] if i < exact}
-            made.update(_plans_on(sorted(ahead), potential, seen))
-        made[row].cost.learn([float(value) for value in cost])
-        return made[row]
-
-    is_whole = len(bounds) == len(order_of)
-    quick = min(potential.evictable.prices.quick(order_of), len(bounds))
-    waiting: list[tuple[Rank, int, Candidate]] = []
-    for first in range(0, len(places), _AT_A_TIME):
-        last = first + _AT_A_TIME
-        part = order[first:last]
-        columns = [bound[part].tolist() for bound in bounds]
-        bounded: list[Rank] = [*zip(*columns, strict=True)] if columns else [()] * len(part)
-        numbers, by_room = rows[part].tolist(), potential.by_room[rows[part]].tolist()
-        later: Rank | None = None
-        if last < len(places):
-            least = (bound[places[last]].item() for bound in bounds)
-            later = (*least, nodes.names[rows[places[last]]])
-        costs: dict[tuple[int, int], Rank] = {}
-        if quick < len(bounds):  # what takes long to work out is needed where all before it is equal
-            tied = _equal_beginnings(numbers, bounded, later, quick)
-            costs = seen.costs(rows[part[tied & (part < exact)]], order_of)
-        for turn, (row, at_least) in enumerate(zip(numbers, bounded, strict=True)):
-            at, place = places[first + turn], first + turn
-            exactly = costs.get((row, _turn_of(at, parts))) if costs else None
-            cost = at_least[:quick] if exactly is None else exactly
-            key = (*(at_least if exactly is None else exactly), nodes.names[row])
-            make = partial(known, row, place, cost) if at < exact else None
-            candidate = Candidate(row, key if is_whole else key[:-1], by_room[turn], make)
-            heappush(waiting, (key, place, candidate))
-        while waiting and (later is None or waiting[0][0] < later):
-            key, _, candidate = heappop(waiting)
-            yield key, candidate
+        if row not in self._made:
+            ahead = self._order[place : place + self._potential.question.most]
+            nodes = {*self._rows[ahead[ahead < self._exact]].tolist()}
+            self._made.update(_plans_on(sorted(nodes), self._potential, self._seen))
+        self._made[row].cost.learn([float(value) for value in cost])
+        return self._made[row]
 
 
 def _equal_beginnings(numbers: Sequence[int], bounds: Sequence[Rank], later: Rank | None, size: int) -> Mask:
@@ -216,36 +272,36 @@ def _turn_of(place: int, parts: Sequence[Candidates]) -> int:
 
 def _plans_on(rows: Sequence[int], potential: PotentialNodes, seen: PlanBounds) -> dict[int, Plan]:
     """The best of the plans that are known on each of these nodes (rows)."""
-    question, node_units = potential.question, seen.node_units
-    places = np.searchsorted(node_units.nodes, rows)
-    there = node_units.there[:, places].T
-    units = potential.evictable.units.made(node_units.units[:, places].T[there])
-    ends = np.cumsum(there.sum(axis=1)).tolist()
+    question, node_units, units = potential.question, seen.node_units, potential.evictable.units
+    names, prices = question.view.nodes.names, potential.evictable.prices
+    wanted = mask_of(np.searchsorted(node_units.nodes, rows), len(node_units.nodes))
     found: dict[int, list[Plan]] = {row: [] for row in rows}
     for outcome, part in zip(seen.outcomes, seen.exact, strict=True):
-        at = np.searchsorted(outcome.nodes, places)
-        is_known = np.append(outcome.nodes, NOWHERE)[at] == places
-        gone = np.zeros(there.shape, np.bool_)
-        gone[is_known] = outcome.victims[:, at[is_known]].T
-        goes, stays = gone[there].tolist(), (~gone)[there].tolist()
-        numbers, known = np.flatnonzero(is_known).tolist(), at[is_known]
-        columns = (column[known].tolist() for column in (outcome.broken, outcome.ceiling, part.groups_broken))
-        for number, broken, ceiling, gangs_broken in zip(numbers, *columns, strict=True):
-            mine = slice(ends[number - 1] if number else 0, ends[number])
-            victims = tuple(compress(units[mine], goes[mine]))
+        here = np.flatnonzero(wanted[outcome.nodes])
+        at = outcome.nodes[here]
+        gone, numbers = outcome.victims[:, here].T, node_units.units[:, at].T  # [node, slot]
+        stays = node_units.there[:, at].T & ~gone
+        victims, spared, begin = iter(units.made(numbers[gone])), numbers[stays], 0
+        counts = gone.sum(axis=1), np.cumsum(stays.sum(axis=1))
+        columns = *counts, outcome.broken[here], outcome.ceiling[here], part.groups_broken[here]
+        for row, count, end, broken, ceiling, gangs_broken in zip(
+            node_units.nodes[at].tolist(), *(column.tolist() for column in columns), strict=True
+        ):
+            evicted = tuple(islice(victims, count))
             plan = Plan(
-                domain=question.view.nodes.names[rows[number]],
-                placement=Placement((rows[number],)),
-                victims=victims,
-                spared=tuple(compress(units[mine], stays[mine])),
+                domain=names[row],
+                placement=Placement((row,)),
+                victims=evicted,
+                spared=Listing(units, spared[begin:end]),
                 broken=broken,
                 ceiling=None if ceiling == NO_CEILING else int(ceiling),
                 pods=question.demand.pods,
                 gangs_broken=gangs_broken,
-                cost=potential.evictable.prices.of(victims, broken),
+                cost=prices.of(evicted, broken),
             )
-            if all(plan.victims != other.victims for other in found[rows[number]]):
-                found[rows[number]].append(plan)
+            begin = end
+            if all(evicted != other.victims for other in found[row]):
+                found[row].append(plan)
     return {
         row: plans[0] if len(plans) == 1 else min(plans, key=lambda plan: plan.cost)
         for row, plans in found.items()

@@ -312,12 +312,16 @@ class ClearNodes:
         node_units, upstream = self.node_units, self.evictable.upstream
         if upstream is None or not (is_known & contested).any():
             return is_known, ()
-        theirs = charges_of(node_units, self.potential.upstream_shares)
+        is_same = self.potential.upstream_shares is self.potential.shares
+        theirs = self.charges if is_same else charges_of(node_units, self.potential.upstream_shares)
         unclear = theirs.beyond | _charged_twice(node_units, self.evictable.units, upstream.accounts)
         is_known = is_known & (~contested | ~unclear)
         place = slots_in_order(node_units)
         if otherwise.any():
-            place = upstream.units.places(node_units.units.ravel()).reshape(place.shape)
+            slot, node = np.nonzero(node_units.there & otherwise)
+            order = upstream.units.order_within(node_units.units[slot, node], node)
+            place = np.full(place.shape, len(order))
+            place[slot[order], node[order]] = np.arange(len(order))
         order = first_to_last_in_order(node_units, theirs, place)
         tried = is_known & contested & differ(node_units, order, first_to_last(node_units, self.charges))
         return is_known, (reprieved_in_turn(node_units, self.charges, self.potential.left, order).on(tried),)
@@ -342,10 +346,11 @@ class ClearNodes:
         count, unit = gone.sum(axis=0), self.node_units.units
         if len(outcome.nodes) != unit.shape[1]:
             unit = unit[:, outcome.nodes]
+        victims = unit[gone]
         broken, idle = self.gangs_broken(outcome)
 
         def alone(criterion: Criterion) -> Ints | Floats:
-            going = (prices.alone if exactly else prices.alone_at_least)(criterion, unit[gone])
+            going = (prices.alone if exactly else prices.alone_at_least)(criterion, victims)
             if criterion.combined is Combined.HIGHEST:
                 highest = np.zeros(unit.shape)
                 highest[gone] = going
@@ -378,7 +383,7 @@ def outcomes_on(clear: ClearNodes) -> tuple[NodeOutcome, ...]:
     ours, policy = clear.by_importance(), question.policy
     otherwise = _ranked_otherwise(node_units, clear.evictable)
     contested = charges.in_danger | otherwise  # [node]
-    is_known = ~charges.beyond & ~clear.has_trees & (not question.demand.spares_gangs)  # [node]
+    is_known = ~charges.beyond & ~clear.has_trees & (clear.evictable.prices.others is None)  # [node]
     if not policy.search.has_ceiling:
         return (ours.on(is_known & ~contested).without_ceiling(),)
     if policy.budgets is BudgetCounting.UPSTREAM:

@@ -48,7 +48,7 @@ def _without_vain(question: Question, plan: Plan) -> Plan:
             victims = others
     if len(victims) == len(plan.victims):
         return plan
-    broken = question.policy.accounts(question.view).exceeded_by(victims)
+    broken = question.accounts.exceeded_by(victims)
     spared = (*plan.spared, *(unit for unit in plan.victims if unit not in victims))
     return replace(plan, victims=tuple(victims), spared=_by_priority(spared), broken=broken)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Protocol
 
 from reprieve.model.columns import Mask
@@ -14,7 +15,7 @@ from reprieve.placement.profile import DEFAULT_PROFILE, Profile
 from reprieve.placement.rating import best
 from reprieve.preemption.budgets import Accounts, accounts
 from reprieve.preemption.criteria import DISTURBANCE, Criterion, sparing_other_gangs
-from reprieve.preemption.eligibility import TIMELESS, Rule
+from reprieve.preemption.eligibility import TIMELESS, Rule, Verdict, eligible
 from reprieve.preemption.eviction_limit import EvictionLimit, WithinLimit
 from reprieve.preemption.least_disturbance.deferral import Deferral
 from reprieve.preemption.least_disturbance.improve import Improve, improved
@@ -118,12 +119,12 @@ class Shortcuts:
 
     # Of more candidate nodes, the search makes plans only for those that may win; in a cluster of more, a
     # plan that needs no victim in flight is not searched again.
-    nodes: int = 20
-    victims: int = 512  # of more nodes, it works out the victims only where the plan may win
+    nodes: int = 0
+    victims: int = 64  # of more nodes, it works out the victims only where the plan may win
     units: int = 100  # of more units, it reprieves at once those that the placement puts at no risk
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Question:
     """Which units should be evicted for this demand, in this cluster, by this policy?
 
@@ -137,6 +138,19 @@ class Question:
     profile: Profile = DEFAULT_PROFILE
     most: int = 20  # how many of the best plans are wanted: as many as a decision reports
     shortcuts: Shortcuts = Shortcuts()
+
+    @cached_property
+    def units(self) -> Units:
+        return self.policy.units(self.view)
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        return self.policy.accounts(self.view)
+
+    @cached_property
+    def eligible(self) -> Callable[[float], Verdict]:
+        """Which units may be preempted for it, as a function of the time."""
+        return cache(partial(eligible, self.units, self.demand, self.policy.rules))
 
     @property
     def is_for_group(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from reprieve.model.columns import Column, Ints, Mask, sealed
 from reprieve.model.pods import NO_POD
 from reprieve.model.score_cache import WhatIfScores
-from reprieve.model.snapshot import NOWHERE, Snapshot, sums_by_node
+from reprieve.model.snapshot import NOWHERE, Snapshot
 from reprieve.model.whatif import without
 from reprieve.placement.constraints.pods import host_ports, kept_apart, pod_affinity
 from reprieve.placement.constraints.resources import is_ignored
@@ -56,55 +56,48 @@ class NodeUnits:
         )
 
 
-def units_on(nodes: Ints, ask: Ask, units: Units, evictable: Mask, blocking: Mask) -> NodeUnits:
-    """The units with pods on these nodes (rows) that may be evicted.
+def units_on(running: Ints, ask: Ask, units: Units, evictable: Mask, blocking: Mask) -> NodeUnits:
+    """The units that may be evicted, on each node that has any.
 
-    ``evictable``: [pod]. ``blocking``: [pod] the demand cannot run beside it. A pod that only a what-if has
-    put on its node is missing, unless some of the pods are in groups.
+    running    [node of the cluster] how many pods that may be evicted run there; 0: it is left out
+    evictable  [pod]
+    blocking   [pod] the demand cannot run beside it
     """
-    view, wanted = ask.view, counted_resources(ask)
+    view, wanted, nodes = ask.view, counted_resources(ask), np.flatnonzero(running)
     if (evictable & (view.pods.groups.codes != 0)).any():
-        return _units_in_groups(nodes, ask, units, evictable, blocking)
+        return _units_in_pairs(running, ask, units, evictable, blocking)
     # Every unit is a pod, and the snapshot has the pods of each node in this very order.
     slots = view.slots[:, nodes]
     home = np.append(np.where(evictable, view.where, NO_POD), NO_POD)  # the last one stands for NO_POD
     there: Mask = home[slots] == nodes
+    if np.count_nonzero(there) != running.sum():  # a what-if has put some of them there
+        return _units_in_pairs(running, ask, units, evictable, blocking)
     freed = np.empty((len(wanted), *slots.shape), np.int64)
     for place, resource in enumerate(wanted):
         np.multiply(view.pods.requests[resource][slots], there, out=freed[place])
     return NodeUnits(nodes, there, slots * there, freed, there & blocking[slots])
 
 
-def _units_in_groups(nodes: Ints, ask: Ask, units: Units, evictable: Mask, blocking: Mask) -> NodeUnits:
-    """The slots of the snapshot hold pods: they neither order groups by importance nor keep them whole."""
-    where, width = units.view.where, len(units.priority)
-    rows = np.flatnonzero(evictable & np.isin(where, nodes))
-    # A pair is a unit on one node; several pods may be of the same pair.
-    pairs, pair_of_row = np.unique(where[rows] * width + units.of_pod[rows], return_inverse=True)
-    node, unit = np.searchsorted(nodes, pairs // width), pairs % width  # [pair]
+def _units_in_pairs(running: Ints, ask: Ask, units: Units, evictable: Mask, blocking: Mask) -> NodeUnits:
+    """The slots of the snapshot hold pods: they neither order groups by importance nor keep them whole, and
+    know no what-if."""
+    where, nodes = ask.view.where, np.flatnonzero(running)
+    rows = np.flatnonzero(evictable & (running > 0)[where])
+    rows = rows[units.order_within(units.of_pod[rows], where[rows])]
+    # A pair is a unit on one node; several pods, one after the other, may be of the same pair.
+    begins = np.flatnonzero(
+        np.diff(where[rows], prepend=NOWHERE) | np.diff(units.of_pod[rows], prepend=NOWHERE)
+    )
+    first = rows[begins]
+    unit, node = units.of_pod[first], np.searchsorted(nodes, where[first])  # [pair]
     requests = ask.view.pods.requests[counted_resources(ask)][:, rows]
-    freed = sums_by_node(requests, pair_of_row, len(pairs))  # [requested resource, pair]
-    blocks = np.zeros(len(pairs), np.bool_)
-    blocks[pair_of_row[blocking[rows]]] = True
-    table = _pairs_in_slots(node, units.places(unit), len(nodes))
+    freed = np.add.reduceat(requests, begins, axis=1)  # [requested resource, pair]
+    blocks = np.logical_or.reduceat(blocking[rows], begins)  # [pair]
+    counts = np.bincount(node, minlength=len(nodes))
+    table = np.full((int(counts.max(initial=0)), len(nodes)), NO_POD, np.int64)  # [slot, node] the pair there
+    table[_turns(counts), node] = np.arange(len(node))  # they are in order by node
     there = table != NO_POD
-    if not len(pairs):
-        return NodeUnits(nodes, there, table, np.zeros((len(freed), *table.shape), np.int64), there)
     return NodeUnits(nodes, there, unit[table], freed[:, table] * there, there & blocks[table])
-
-
-def _pairs_in_slots(node: Ints, place: Ints, nodes: int) -> Ints:
-    """[slot, node] which pair is there, or NO_POD.
-
-    node   [pair] its node, as a place among so many nodes
-    place  [pair] the place of its unit in the order of importance
-    """
-    order = np.lexsort((place, node))
-    counts = np.bincount(node, minlength=nodes)
-    slot = _turns(counts)  # pairs are in order by node: each starts again from slot 0
-    table = np.full((int(counts.max(initial=0)), nodes), NO_POD, np.int64)
-    table[slot, node[order]] = order
-    return table
 
 
 def _turns(times: Ints) -> Ints:
@@ -236,9 +229,9 @@ def potential_nodes_of(question: Question, evictable: Evictable) -> PotentialNod
         # What pods do to the demand from afar is not known in columns: a plan there must be made to tell.
         special = matter & (not _matter_on_their_node(ask, demand.constraints))
         unclear = curable & (_by_node(view, special) > 0)
-    there, blocking = _by_node(view, going), _blocking(ask, demand.constraints)
-    node_units = units_on(np.flatnonzero(curable & (there > 0)), ask, units, going, blocking)
-    if special.any() or np.count_nonzero(node_units.there) != there[node_units.nodes].sum():
+    running, blocking = _by_node(view, going) * curable, _blocking(ask, demand.constraints)
+    node_units = units_on(running, ask, units, going, blocking)
+    if special.any() or np.count_nonzero(node_units.there) != running.sum():
         emptied = without(view, np.flatnonzero(going & ~special), rated=False)
     else:  # each pod that may go has a slot of its own
         emptied = _emptied(ask, node_units, going)

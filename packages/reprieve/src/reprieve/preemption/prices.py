@@ -75,8 +75,13 @@ class Prices:
         """No unit that may be evicted costs less alone; quick to have."""
         if criterion.least_alone is not None:
             return criterion.least_alone(self)
-        found: float = self.alone(criterion, np.flatnonzero(self._allowed)).min(initial=MOST).item()
+        found: float = self.alone(criterion, self._evictable).min(initial=MOST).item()
         return found
+
+    @cached_property
+    def _evictable(self) -> Ints:
+        """The numbers of the units that may be evicted."""
+        return np.flatnonzero(self._allowed)
 
     def ended(self, numbers: Ints) -> Ints:
         """1 for units that are workloads: groups that are evicted whole, pods that no controller replaces.

@@ -236,7 +236,7 @@ def trial(placed: PlacedDemand, matter: Mask) -> Trial:
 
 
 def counts_room(demand: Demand) -> bool:
-    return {resources, host_ports} <= set(demand.constraints)
+    return resources in demand.constraints
 
 
 def pods_that_matter(demand: Demand, view: Snapshot, profile: Profile) -> Mask:
@@ -302,6 +302,7 @@ class RoomAndPorts:
 
     def __init__(self, placed: PlacedDemand) -> None:
         base = self._base = placed.base
+        self._counts_ports = host_ports in placed.demand.constraints
         self._counted = np.array([not is_ignored(n, placed.profile) for n in base.axis.names], np.bool_)
         self._left: dict[int, list[int]] = {}  # by node
         self._takes: dict[
@@ -325,7 +326,8 @@ class RoomAndPorts:
         self._left[node] = left[rows].tolist()
         takes = leaving[rows].T.tolist()
         self._takes.update(zip(gone.tolist(), zip(repeat(node), takes, strict=False), strict=True))
-        for wanted in {port for pod in members for port in base.pods.shape(pod).ports}:
+        ports = {port for pod in members for port in base.pods.shape(pod).ports}
+        for wanted in ports if self._counts_ports else ():
             holders = base.pods.holders().of_port(wanted)
             self._blocking.update(holders[base.where[holders] == node].tolist())
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from reprieve.placement.domains import Domain, topology_domains
 from reprieve.preemption.budgets import Accounts, as_upstream, shares_of
 from reprieve.preemption.criteria import PODS_STOPPED, WORKLOADS_ENDED, Cost
 from reprieve.preemption.domain_plan import begun_in, more_room_never_hurts
-from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.eligibility import Verdict
 from reprieve.preemption.gangs import GangSlack, GroupNeeds, gang_slack, group_needs, slack_of
 from reprieve.preemption.member_exchange import exchanged
 from reprieve.preemption.node_pruning import UNKNOWN, Candidate, NodeSearch, Rank
@@ -35,13 +36,12 @@ CLUSTER = "cluster"
 
 def candidates(question: Question, now: float) -> list[Plan] | NoPlan:
     """A plan for every domain that could have one of the best, the best first; or why there is none."""
-    demand, policy = question.demand, question.policy
+    demand = question.demand
     if not demand.may_preempt:
         return NoPlan(Why.NEVER_PREEMPTS)
     if demand.degraded is not None:
         return NoPlan(Why.GROUP_DEGRADED)
-    units = policy.units(question.view)
-    verdict = eligible(units, demand, policy.rules, now)
+    units, verdict = question.units, question.eligible(now)
     plans = _plans_taking(verdict.allowed, units, question, now)
     if plans:
         return [_with_quality(question, plans[0], now), *plans[1:]]
@@ -64,15 +64,14 @@ def measured(question: Question, plan: Plan, now: float) -> Quality:
     order = question.policy.measured or question.policy.disturbance
     told = replace(question, policy=replace(question.policy, disturbance=order))
     if question.policy.measured:  # it may have counted them as kube-scheduler does
-        plan = replace(plan, broken=question.policy.accounts(question.view).exceeded_by(plan.victims))
-    own = question.policy.units
-    units = (pods_and_groups if question.policy.measured else own)(question.view)
+        plan = replace(plan, broken=question.accounts.exceeded_by(plan.victims))
+    units = pods_and_groups(question.view) if question.policy.measured else question.units
     return Quality(_priced(told, units, plan, now).cost.named(), (), proved=False, effort=0)
 
 
 def priced(question: Question, plan: Plan, now: float) -> Plan:
     """The plan with what it costs, if it was put together from others."""
-    return _priced(question, question.policy.units(question.view), plan, now)
+    return _priced(question, question.units, plan, now)
 
 
 def _priced(question: Question, units: Units, plan: Plan, now: float) -> Plan:
@@ -122,17 +121,20 @@ class _Best:
     def may_change(self, at_least: Rank) -> bool:
         """Whether a plan that costs so much at least may be among the best."""
         last = self.plans[self._most - 1]
-        for mine, least in zip((*last.cost, last.domain), at_least, strict=False):
+        cost = chain(last.cost, (last.domain,))  # worked out as far as it is compared
+        for mine, least in zip(cost, at_least, strict=False):
             if mine != least:
-                return bool(least < mine)
+                return bool(least < mine)  # type: ignore[operator]  # a name comes last
         return len(at_least) <= len(last.cost)
 
     def enter(self, plan: Plan) -> bool:
         """Says whether it is a new one."""
-        place = len(self.plans)
-        if self.plans and not _rank(self.plans[-1]) < _rank(plan):  # as a rule they come in their order
-            place = bisect_left(self.plans, _rank(plan), key=_rank)
-        if any(one.domain == plan.domain and one.cost == plan.cost for one in self.plans[place : place + 1]):
+        if not self.plans or _rank(self.plans[-1]) < _rank(plan):  # as a rule they come in their order
+            self.plans.append(plan)
+            return True
+        place = bisect_left(self.plans, _rank(plan), key=_rank)
+        same = self.plans[place]
+        if same.domain == plan.domain and same.cost == plan.cost:
             return False  # a domain of one node, which has its name: the node by itself has the same plan
         self.plans.insert(place, plan)
         return True
@@ -161,7 +163,7 @@ def _is_enough(allowed: Mask, units: Units, question: Question, now: float) -> b
 
 
 def evictable_of(question: Question, units: Units, allowed: Mask, now: float) -> Evictable:
-    accounts = question.policy.accounts(question.view)
+    accounts = question.accounts
     if question.policy.breaks_no_budget:
         allowed = allowed & ~shares_of(units, accounts).unaffordable()
     matter = pods_that_matter(question.demand, question.view, question.profile)
@@ -207,8 +209,7 @@ def _upstream_order(question: Question, units: Units, ours: Accounts) -> Upstrea
 
 def refusal(question: Question, now: float) -> NoPlan:
     """Why none of the plans that can be made now will do."""
-    units = question.policy.units(question.view)
-    return _refusal(question, units, eligible(units, question.demand, question.policy.rules, now), now)
+    return _refusal(question, question.units, question.eligible(now), now)
 
 
 def _refusal(question: Question, units: Units, verdict: Verdict, now: float) -> NoPlan:
@@ -307,7 +308,7 @@ def _node(nodes: Nodes, row: int) -> Domain:
 
 
 def _curable_nodes(question: Question, nodes: NodeSearch) -> Iterable[Candidate]:
-    rows = np.flatnonzero(question.found.curable()).tolist()
-    if len(rows) <= question.shortcuts.nodes or not counts_room(question.demand):
-        return map(Candidate, rows)
+    curable = question.found.curable()
+    if np.count_nonzero(curable) <= question.shortcuts.nodes or not counts_room(question.demand):
+        return map(Candidate, np.flatnonzero(curable).tolist())
     return nodes.worth_planning()

@@ -250,12 +250,50 @@ class Units:
         """
         return numbers[self._order(numbers, lambda places: self.names(numbers[places]))]
 
+    def order_within(self, numbers: Ints, parts: Ints) -> Ints:
+        """The places of these numbers, part by part, in each the most important unit first.
+
+        A unit may be there several times. Names are asked for only where they decide within a part.
+        """
+        distinct = np.flatnonzero(self.mask(numbers))
+        sorted_ones, level = self._levels(distinct)
+        turn = np.empty(len(self.priority), np.int64)  # [unit]
+        turn[sorted_ones] = np.arange(len(distinct))
+        order = np.argsort(parts * len(distinct) + turn[numbers])
+        turns, parts = turn[numbers[order]], parts[order]
+        run = np.cumsum(_begins((level[turns], parts), np.arange(len(order))))
+        mixed = np.zeros(len(order) + 1, np.bool_)  # [run] it has more than one unit
+        mixed[run[1:][(turns[1:] != turns[:-1]) & (run[1:] == run[:-1])]] = True
+        tied = np.flatnonzero(mixed[run])
+        order[tied] = order[tied[np.lexsort((self._by_name(numbers[order[tied]]), run[tied]))]]
+        return order
+
+    def _levels(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """These numbers in the order of importance; and [turn] which of them only names tell apart."""
+        if self.members is not None:
+            return self.in_order(numbers), np.arange(len(numbers))
+        keys = self._keys(numbers)
+        order = np.lexsort(keys)
+        return numbers[order], np.cumsum(_begins(keys, order), dtype=np.int64)
+
+    def _by_name(self, numbers: Ints) -> Ints:
+        """[as numbers] the place of each in an order by name."""
+        distinct = np.flatnonzero(self.mask(numbers))
+        names = _sortable(self.names(distinct))
+        place = np.empty(len(self.priority), np.int64)  # [unit]
+        place[distinct[sorted(range(len(names)), key=names.__getitem__)]] = np.arange(len(names))
+        return place[numbers]
+
+    def _keys(self, numbers: Ints) -> tuple[Ints | Floats, ...]:
+        """What the order of importance is by, before names; the last counts first."""
+        return self.start[numbers], -self.size[numbers], -self.kind[numbers], -self.priority[numbers]
+
     def _order(self, numbers: Ints, names: Callable[[Ints], list[str]]) -> Ints:
         """The order of importance, as places among the numbers. ``names``: of the units at such places."""
-        start, members = self.start[numbers], self.members
-        first = -self.size[numbers], -self.kind[numbers], -self.priority[numbers]  # the last key counts first
+        keys, members = self._keys(numbers), self.members
         if members is None:
-            return _order_by((start, *first), names)
+            return _order_by(keys, names)
+        start, *first = keys
         text = _texts(names(np.arange(len(numbers))))
         cost, deletion_cost = members.cost[numbers], members.deletion_cost[numbers]
         group = members.since[numbers], np.where(members.ordered[numbers], self._group_texts(numbers), text)
@@ -265,13 +303,6 @@ class Units:
         """The names of the groups of pods, as texts to sort by."""
         keys = (self.view.pods.groups[number] if number < len(self.view.pods) else None for number in numbers)
         return np.array([f"Pod {key[0]} {key[1]}" if key is not None else "" for key in keys], np.str_)
-
-    def places(self, numbers: Ints) -> Ints:
-        """[as numbers] the place of each in the order of importance; a unit may be named several times."""
-        distinct, which = np.unique(numbers, return_inverse=True)
-        places = np.empty(len(self.priority), np.int64)
-        places[self.in_order(distinct)] = np.arange(len(distinct))
-        return places[distinct][which]
 
     def names(self, numbers: Ints) -> list[str]:
         pods, compiled, known = len(self.view.pods), self.view.pods.compiled, self._names
@@ -292,21 +323,31 @@ def _order_by(keys: tuple[Ints | Floats, ...], names: Callable[[Ints], list[str]
     numbers.
     """
     order = np.lexsort(keys)
-    is_tied = np.ones(max(len(order) - 1, 0), np.bool_)  # [place] with the next one
+    begins = _begins(keys, order)
+    tied = np.flatnonzero(~begins | ~np.append(begins[1:], True))
+    if len(tied):
+        by_name = np.lexsort((_texts(names(order[tied])), np.cumsum(begins)[tied]))
+        order[tied] = order[tied[by_name]]
+    return order
+
+
+def _begins(keys: tuple[Ints | Floats, ...], order: Ints) -> Mask:
+    """[turn in the order] whether the keys differ from those of the one before; true of the first."""
+    begins = np.zeros(len(order), np.bool_)
+    begins[:1] = True
     for key in keys:
         ordered = key[order]
-        is_tied &= ordered[1:] == ordered[:-1]
-    if not is_tied.any():
-        return order
-    tied = order[np.append(is_tied, [False]) | np.append([False], is_tied)]
-    by_name = np.zeros(len(order), np.int64)
-    by_name[tied] = np.unique(_texts(names(tied)), return_inverse=True)[1]
-    return np.lexsort((by_name, *keys))
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    return begins
 
 
 def _texts(names: list[str]) -> NDArray[np.str_]:
-    """Texts to sort by: a blank comes before all that a name can have, so that no namespace is torn apart."""
-    return np.array([name.replace("/", " ") for name in names], np.str_)
+    return np.array(_sortable(names), np.str_)
+
+
+def _sortable(names: list[str]) -> list[str]:
+    """A blank comes before all that a name can have, so that no namespace is torn apart."""
+    return [name.replace("/", " ") for name in names]
 
 
 class Listing(Sequence[Unit]):

@@ -61,12 +61,11 @@ class Cascades:
         # The smallest of all pods that run, and not of the allowed units alone: the column is read in one go,
         # and a smaller pod only lowers the bound.
         running = units.of_pod != NOWHERE  # [pod]
-        smallest = np.where(running, units.view.pods.requests, _HIGHEST).min(axis=1)
-        kind = smallest.tobytes(), np.ones(len(units.view.nodes), np.bool_).tobytes()
-        if capacity.seats(kind, _NONE_BELOW).any():
+        smallest = np.minimum.reduce(units.view.pods.requests, axis=1, where=running, initial=_HIGHEST)
+        if capacity.has_room(smallest, _NONE_BELOW):
             return FITS
         highest = int(np.maximum.reduce(units.scheduling, where=some, initial=-_HIGHEST))
-        preempts = highest > capacity.lowest and bool(capacity.seats(kind, highest).any())
+        preempts = highest > capacity.lowest and capacity.has_room(smallest, highest)
         return PREEMPTS if preempts else NOWHERE_TO_GO
 
 
@@ -107,9 +106,8 @@ class _Remaining:
         """Whether any node has some for the smallest victim, if units of lower priority went as well."""
         rows = [pod for unit in self._victims for pod in unit.pods]
         smallest = self._question.view.pods.requests[:, rows].min(axis=1, initial=_HIGHEST)
-        kind = smallest.tobytes(), np.ones(self._left.shape[1], np.bool_).tobytes()
         own = max((u.priority if u.scheduling is None else u.scheduling for u in self._victims), default=0)
-        return bool(self._capacity.seats(kind, own).any())
+        return any(self._capacity.has_room(smallest, below) for below in (_NONE_BELOW, own))
 
     def victims(self) -> Iterator[tuple[Unit, Mask]]:
         """The victims, each with the nodes ([node]) that it is not on."""
@@ -255,6 +253,11 @@ class _Capacity:
         for row in np.flatnonzero((needs > 0) & self._counted).tolist():
             np.minimum(fits, times(row, int(needs[row])), out=fits)
         return np.where(nodes, np.maximum(fits, 0), 0)
+
+    def has_room(self, needs: Ints, below: int) -> bool:
+        """Whether any node has so much ([resource]), whatever else a pod asks of its node."""
+        asked = (needs > 0) & self._counted
+        return bool((self.left(below)[asked] >= needs[asked, None]).all(axis=0).any())
 
     def freed(self, below: int) -> Ints:
         """[resource, node] what units of a lower priority use."""

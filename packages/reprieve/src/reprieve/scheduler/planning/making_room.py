@@ -19,7 +19,6 @@ from reprieve.placement.place import Placement, Survey, Unplaceable, with_promis
 from reprieve.placement.rating import best
 from reprieve.placement.rejection_codes import NO_CODES, Code
 from reprieve.preemption.budgets import paid_for
-from reprieve.preemption.eligibility import eligible
 from reprieve.preemption.plan import NoPlan, Plan, Why, earliest
 from reprieve.preemption.pod_by_pod import joined_plans
 from reprieve.preemption.policy import Policy, Question
@@ -130,9 +129,8 @@ def _excluded_by(question: Question, why: NoPlan, now: float) -> frozenset[Code]
     """What excludes nodes once all pods are gone that may be evicted: a lack of room hides other reasons."""
     if why.why not in (Why.NO_HELP, Why.PROTECTED):
         return NO_CODES
-    units = question.policy.units(question.view)
-    allowed = eligible(units, question.demand, question.policy.rules, now).allowed
-    emptied = without(question.view, units.pods_of(np.flatnonzero(allowed)))
+    allowed = question.eligible(now).allowed
+    emptied = without(question.view, question.units.pods_of(np.flatnonzero(allowed)))
     found = place_together(question.demand, emptied, question.profile, question.policy.choose)
     if isinstance(found, Unplaceable):
         return found.codes

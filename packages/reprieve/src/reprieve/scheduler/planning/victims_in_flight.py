@@ -16,7 +16,7 @@ from reprieve.model.whatif import without
 from reprieve.placement.demand import Ask, Demand
 from reprieve.placement.place import survey
 from reprieve.placement.rejection_codes import Code, Reason, Rejection
-from reprieve.preemption.eligibility import Verdict, eligible
+from reprieve.preemption.eligibility import Verdict
 from reprieve.preemption.least_disturbance.deferral import not_at_all
 from reprieve.preemption.plan import NoPlan, Plan
 from reprieve.preemption.pod_by_pod import FindCandidates
@@ -73,7 +73,7 @@ def _is_apart(question: Question, plan: Plan, gone: Ints) -> bool:
         or view.pods.groups.codes[rows].any()
     ):
         return False
-    guarded = np.isin(rows, question.policy.accounts(view).pods).any()
+    guarded = np.isin(rows, question.accounts.pods).any()
     return not guarded and not pods_that_matter(demand, view, question.profile).any()
 
 
@@ -107,8 +107,7 @@ def _unproved(plan: Plan) -> Plan:
 
 def _evictable(question: Question, in_flight: Ints, now: float) -> Ints:
     """The pods of all units with a victim in flight that may be evicted for the demand."""
-    units = question.policy.units(question.view)
-    allowed = eligible(units, question.demand, question.policy.rules, now).allowed
+    units, allowed = question.units, question.eligible(now).allowed
     return units.pods_of(np.flatnonzero(allowed & units.with_any(_mask(question.view, in_flight))))
 
 

@@ -21,7 +21,7 @@ from reprieve.placement.place import Unplaceable
 from reprieve.placement.profile import Profile
 from reprieve.placement.rejection_codes import Code
 from reprieve.preemption.criteria import Criterion, decided_by, pods_disturbed
-from reprieve.preemption.eligibility import eligible, grace_of
+from reprieve.preemption.eligibility import grace_of
 from reprieve.preemption.least_disturbance.cascade import onward
 from reprieve.preemption.plan import NoPlan, Plan, Why
 from reprieve.preemption.policy import Question
@@ -113,7 +113,7 @@ def _without(plan: Plan, question: Question, in_flight: Collection[int]) -> tupl
     if not shared:
         return plan, 0
     victims = tuple(unit for unit in plan.victims if not gone.issuperset(unit.pods))
-    broken = question.policy.accounts(question.view).exceeded_by(victims)
+    broken = question.accounts.exceeded_by(victims)
     return replace(plan, victims=victims, broken=broken), shared
 
 
@@ -154,7 +154,7 @@ class _Victims:
         rows = [row for unit in plan.victims for row in unit.pods]
         self._plan, self._question = plan, question
         self._short = dict(_shortages(plan, question))
-        self.accounts = question.policy.accounts(question.view)
+        self.accounts = question.accounts
         self.going = self.accounts.counted(rows)
 
     def exceeds(self, i: int, more: int = 0) -> bool:
@@ -301,7 +301,7 @@ def eviction_refusal(refusal: NoPlan, question: Question | None, now: float) -> 
 
 
 def _nothing_eligible(question: Question) -> str:
-    units, priority = question.policy.units(question.view), question.demand.priority
+    units, priority = question.units, question.demand.priority
     if (units.priority[units.size > 0] < priority).any():
         return f"no pod with a priority below {priority} may be preempted"
     protected = int(units.size[(units.size > 0) & (units.scheduling < priority)].sum())
@@ -351,8 +351,7 @@ _SENTENCES = {
 
 def _protected(refusal: NoPlan, question: Question, now: float) -> Eviction:
     """The pods that are waited for; if there are none, those that are protected for good."""
-    policy, demand = question.policy, question.demand
-    verdict = eligible(policy.units(question.view), demand, policy.rules, now)
+    demand, verdict = question.demand, question.eligible(now)
     told = [*told_of(verdict, np.array(refusal.held, np.int64), now)]
     text = protected_text(told, demand.priority, refusal.retry_at, now)
     protected = tuple(protected_by(told[:MOST_PROTECTED]))
@@ -364,12 +363,10 @@ def _protected(refusal: NoPlan, question: Question, now: float) -> Eviction:
 def _no_help(question: Question, now: float) -> Eviction:
     if not question.found.curable().any() and len(question.demand.pods) == 1:
         return Eviction(EvictionReason(Why.NO_HELP, "no node was refused for a reason that evictions change"))
-    policy, demand = question.policy, question.demand
-    units = policy.units(question.view)
-    verdict = eligible(units, demand, policy.rules, now)
+    units, demand, verdict = question.units, question.demand, question.eligible(now)
     # Pods that are protected have a lower priority, too, and evicting them would not help either.
     gone = units.pods_of(np.flatnonzero(verdict.allowed | verdict.held(now)))
-    found = place_together(demand, without(question.view, gone), question.profile, policy.choose)
+    found = place_together(demand, without(question.view, gone), question.profile, question.policy.choose)
     if not isinstance(found, Unplaceable):
         return Eviction(EvictionReason(Why.NO_HELP, _SENTENCES[Why.NO_HELP]))
     miss = miss_of(found, demand, question.profile)

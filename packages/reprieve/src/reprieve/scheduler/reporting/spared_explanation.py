@@ -14,7 +14,7 @@ from reprieve.model.columns import Ints
 from reprieve.model.conditions import NEVER
 from reprieve.model.formatting import clock_time
 from reprieve.model.snapshot import on_nodes
-from reprieve.preemption.eligibility import Told, Verdict, eligible
+from reprieve.preemption.eligibility import Told, Verdict
 from reprieve.preemption.gangs import GangSlack, gang_slack
 from reprieve.preemption.plan import Plan
 from reprieve.preemption.policy import Question
@@ -65,8 +65,8 @@ class ProtectedBeside:
 
 
 def protected_beside(plan: Plan, question: Question, now: float) -> ProtectedBeside:
-    view, priority, units = question.view, question.demand.priority, question.policy.units(question.view)
-    verdict = eligible(units, question.demand, question.policy.rules, now)
+    view, priority, units = question.view, question.demand.priority, question.units
+    verdict = question.eligible(now)
     held = verdict.held(now)
     if not held.any():
         return ProtectedBeside()
@@ -103,7 +103,7 @@ class SparedMembers:
 
     @classmethod
     def of(cls, plan: Plan, question: Question) -> "SparedMembers":
-        if not question.policy.units(question.view).minds_gangs:
+        if not question.units.minds_gangs:
             return cls(plan, question, None)
         pods = np.zeros(len(question.view.pods), np.bool_)
         pods[single_pods(plan.victims)] = pods[single_pods(plan.spared)] = True
