@@ -157,7 +157,7 @@ def admitted_request(
 
     Webhooks and policies review it if its origin is known. A new object has the UID to store it with.
     """
-    reviewed = None if origin is None else reviewed_request(request, kind)
+    reviewed = _reviewed_request(request, kind) if origin is not None and is_reviewed(kind, store) else None
     if origin is not None and reviewed is not None:
         request = replace(request, new=_mutated(store, request, kind, reviewed, origin))
     identity = origin.identity if origin is not None else None
@@ -178,9 +178,8 @@ def create_admitted(store: Store, resource: str, body: Json, owners: list[Json] 
 # --- reviews ---------------------------------------------------------------------------------------
 
 
-def reviewed_request(request: AdmissionRequest, kind: ResourceKind) -> ReviewedRequest | None:
-    """The request as webhooks and policies see it; None if they do not."""
-    reviewed = ReviewedRequest(
+def _reviewed_request(request: AdmissionRequest, kind: ResourceKind) -> ReviewedRequest:
+    return ReviewedRequest(
         request.operation.value,
         kind,
         request.api_version,
@@ -190,7 +189,6 @@ def reviewed_request(request: AdmissionRequest, kind: ResourceKind) -> ReviewedR
         request.new,
         request.old,
     )
-    return reviewed if is_reviewed(reviewed) else None
 
 
 def _mutated(

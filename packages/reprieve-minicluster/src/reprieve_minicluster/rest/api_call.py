@@ -94,13 +94,13 @@ class ApiCall:
         An ApiError if they or policies refuse it.
         """
         place = self.place
+        if not is_reviewed(place.kind, self.api.store):
+            return new
         name = place.name or name_of(old or new or {})
         namespace = text_in(part(old or {}, "metadata"), "namespace") or place.namespace
         request = ReviewedRequest(
             operation, place.kind, place.api_version, place.part, namespace, name, new, old
         )
-        if not is_reviewed(request):
-            return new
         changed = mutated(request, self.origin)
         validate(changed, self.origin)
         return changed.new

@@ -25,7 +25,7 @@ from reprieve_minicluster.rest.request_bodies import read_object
 from reprieve_minicluster.rest.selection import predicate_of
 from reprieve_minicluster.store import Part, Store, Stored, check_preconditions
 from reprieve_minicluster.webhooks.calls import UnansweredError, WebhookCall
-from reprieve_minicluster.webhooks.policies import is_anything_reviewed
+from reprieve_minicluster.webhooks.policies import is_reviewed
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ def delete_many(call: ApiCall) -> ApiResponse | Batched:
 def review_deletions(call: ApiCall, items: Iterable[Stored]) -> None:
     """An ApiError if webhooks or policies refuse one of them; all webhooks are asked together."""
     calls: list[WebhookCall] = []
-    for item in items if is_anything_reviewed(call.api.store) else ():
+    for item in items if is_reviewed(call.place.kind, call.api.store) else ():
         try:
             call.reviewed("DELETE", None, call.serializer.value(item))
         except UnansweredError as asked:

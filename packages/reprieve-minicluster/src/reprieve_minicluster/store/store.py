@@ -163,6 +163,9 @@ class Store:
                 items[key] = change.before
         return items
 
+    def has_any(self, resources: Iterable[str]) -> bool:
+        return any(self._objects.get(resource) for resource in resources)
+
     def watch(self, resources: Collection[str], since: int) -> CacheWatcher:
         """Every change after a version; an ApiError 410 when the watch cache no longer has them all.
 

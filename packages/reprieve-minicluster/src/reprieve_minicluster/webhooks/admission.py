@@ -79,11 +79,6 @@ def _webhooks(store: Store, resource: str) -> Iterator[AdmissionWebhook]:
         yield from _webhooks_in(stored.raw)
 
 
-def is_reviewed(request: ReviewedRequest) -> bool:
-    """Webhooks and policies do not concern one another: nobody could correct one that refuses everything."""
-    return request.kind.group != GROUP
-
-
 # --- mutating --------------------------------------------------------------------------------------
 
 

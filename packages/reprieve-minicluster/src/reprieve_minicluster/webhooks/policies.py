@@ -22,7 +22,6 @@ from reprieve_minicluster.store import Key, Store, Stored, parsed
 from reprieve_minicluster.webhooks.admission import (
     CONFIGURATIONS,
     GROUP,
-    is_reviewed,
     mutated_by_webhooks,
     mutating_webhooks,
     validate_by_webhooks,
@@ -49,7 +48,7 @@ _VALIDATING, _MUTATING = f"validatingadmissionpolicies.{GROUP}", f"mutatingadmis
 _VALIDATING_BINDINGS = f"validatingadmissionpolicybindings.{GROUP}"
 _MUTATING_BINDINGS = f"mutatingadmissionpolicybindings.{GROUP}"
 T = TypeVar("T")
-__all__ = ["is_anything_reviewed", "is_mutated", "is_reviewed", "mutated", "unread_expressions", "validate"]
+__all__ = ["is_mutated", "is_reviewed", "mutated", "unread_expressions", "validate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +137,13 @@ def _binding(raw: bytes) -> PolicyBinding:
 # --- checking ------------------------------------------------------------------------------------
 
 
-def is_anything_reviewed(store: Store) -> bool:
-    return any(store.list((resource,)).items for resource in (*CONFIGURATIONS, _VALIDATING, _MUTATING))
+_REVIEWING = (*CONFIGURATIONS, _VALIDATING, _MUTATING)
+
+
+def is_reviewed(kind: ResourceKind, store: Store) -> bool:
+    """Whether anything concerns objects of the kind: webhooks and policies do not concern one another, since
+    nobody could correct one that refuses everything."""
+    return kind.group != GROUP and store.has_any(_REVIEWING)
 
 
 def is_mutated(request: ReviewedRequest, store: Store) -> bool:
