@@ -40,7 +40,7 @@ from reprieve_minicluster.errors import ApiError, Cause
 from reprieve_minicluster.kinds import BY_NAME, BY_RESOURCE, ResourceKind, StatusSubresource, peek
 from reprieve_minicluster.kinds.conversion import to_storage_version
 from reprieve_minicluster.pod_security import pod_refusal
-from reprieve_minicluster.store import Key, Part, Store, Stored, parsed
+from reprieve_minicluster.store import Key, Part, Store, Stored, parsed, without_status
 from reprieve_minicluster.store.metadata import Identity, named
 from reprieve_minicluster.webhooks.matching import ReviewedRequest
 from reprieve_minicluster.webhooks.policies import is_mutated, is_reviewed, mutated, validate
@@ -203,7 +203,9 @@ def _mutated(
         return request.new
     completed = replace(reviewed, new=_completed(store, request, kind))
     changed = mutated(completed, origin)
-    return request.new if changed is completed or changed.new is None else changed.new
+    if changed is completed or changed.new is None:
+        return request.new
+    return without_status(kind, changed.new) if request.creates else changed.new
 
 
 def _completed(store: Store, request: AdmissionRequest, kind: ResourceKind) -> Json:

@@ -133,6 +133,10 @@ def _patched(hook: AdmissionWebhook, body: Json | None, operations: object) -> J
         raise _internal(f'the patch of webhook "{hook.name}" nests values too deeply') from error
     if not isinstance(found, dict) or not isinstance(found.get("metadata"), dict):
         raise _internal(f'the patch of webhook "{hook.name}" leaves no object')
+    for field in ("name", "namespace"):
+        old = text_in(part(body, "metadata"), field)
+        if old and found["metadata"].get(field) != old:
+            raise _internal(f'the patch of webhook "{hook.name}" changes metadata.{field}')
     return found
 
 

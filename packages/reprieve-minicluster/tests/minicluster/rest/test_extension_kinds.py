@@ -163,6 +163,7 @@ def test_defaults_of_a_webhook(client: ApiClient) -> None:
         (webhooks("Mutating", webhook(timeoutSeconds=31)), "timeoutSeconds: Invalid value"),
         (webhooks("Mutating", webhook(clientConfig={})), "clientConfig: Required value"),
         (webhooks("Mutating", webhook(clientConfig={"url": "http://x"})), "clientConfig.url: Invalid value"),
+        (webhooks("Mutating", webhook(clientConfig={"url": "https://x:99999"})), "clientConfig.url: Invalid"),
         (webhooks("Mutating", webhook(admissionReviewVersions=["v7"])), "must include v1 or v1beta1"),
         (
             webhooks("Mutating", webhook(rules=[{**RULE, "operations": ["*", "CREATE"]}])),

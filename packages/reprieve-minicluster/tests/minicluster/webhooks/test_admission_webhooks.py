@@ -99,6 +99,7 @@ def test_where_nothing_answers_the_failure_policy_counts(client: ApiClient, kind
         ({"allowed": True, "patchType": "Merge", "patch": "e30="}, "unsupported patch type"),
         (patch({"op": "remove", "path": "/metadata/odd"}), "does not exist"),
         (patch({"op": "replace", "path": "/metadata", "value": 7}), "leaves no object"),
+        (setting("/metadata/name", "b"), "changes metadata.name"),
     ],
 )
 def test_an_answer_that_does_not_count(client: ApiClient, response: Json, told: str) -> None:

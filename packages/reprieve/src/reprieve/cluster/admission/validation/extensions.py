@@ -10,6 +10,7 @@ from reprieve.cluster.api.names import dns_label, dns_subdomain
 from reprieve.cluster.api.values import name_of, text_in
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
+_URL = "must be a URL such as https://host/path"
 _RESERVED = ".static.k8s.io"
 _REQUEST = b"-----BEGIN CERTIFICATE REQUEST-----"
 _USAGES = {
@@ -34,11 +35,12 @@ def check_client_config(config: At) -> None:
 def _check_url(url: At) -> None:
     try:
         found = urlsplit(url.value)
-    except ValueError:
-        url.invalid("must be a URL such as https://host/path")
+        port = found.port
+    except ValueError:  # also of a port that is none
+        url.invalid(_URL)
         return
-    if found.scheme != "https" or not found.hostname:
-        url.invalid("must be a URL such as https://host/path")
+    if found.scheme != "https" or not found.hostname or port == 0:
+        url.invalid(_URL)
     elif "@" in found.netloc or found.query or found.fragment:
         url.invalid("must have no user, no query and no fragment")
 
