@@ -11,6 +11,7 @@ from tests.unit.scheduler.making import a_node, a_pod, wanting
 from reprieve.model.objects import KubernetesObject
 from reprieve.model.snapshot import Snapshot
 from reprieve.preemption import search
+from reprieve.preemption.policy import Question
 from reprieve.preemption.resize import DeferredResizes
 from reprieve.preemption.searches import REPRIEVE
 from reprieve.preemption.units import Units
@@ -41,7 +42,13 @@ def frames_between(things: list[KubernetesObject], gangs: GangStrategy) -> list[
 
 
 def depth_of(frame: FrameType | None) -> int | None:
-    """None if it is another function than the way in of the search that looks at units."""
+    """None if it is another function than the way in of the search that looks at units, which keeps them."""
+    if (
+        frame is not None
+        and frame.f_code is vars(Question)["units"].func.__code__
+        and frame.f_back is not None
+    ):
+        frame = frame.f_back.f_back
     if frame is None or frame.f_code is not search.candidates.__code__:
         return None
     depth, frame = 0, frame.f_back
