@@ -30,6 +30,8 @@ def refined(nodes: NodeSearch, plans: list[Plan]) -> list[Plan]:
     """The plans with a better one in front, if there is one, and with what is known of the best."""
     question = nodes.question
     best = plans[0] if plans else None
+    if best is None and not len(nodes.potential.node_units.nodes):
+        return plans
     # Where there is no effort, one record stands for all demands.
     effort = question.demand.effort if question.demand.effort.units else Effort(0)
     before, share = effort.spent, effort.share()

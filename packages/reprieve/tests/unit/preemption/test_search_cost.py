@@ -9,7 +9,7 @@ from reprieve.model.columns import Ints
 from reprieve.placement import place as placing
 from reprieve.placement.domains import place_together
 from reprieve.placement.place import Unplaceable
-from reprieve.preemption import reprieve, search
+from reprieve.preemption import node_pruning, reprieve, search
 from reprieve.preemption.policy import Question
 from reprieve.preemption.search import candidates
 from reprieve.preemption.searches import REPRIEVE
@@ -86,6 +86,14 @@ def test_a_hopeless_gang_lists_no_units() -> None:
         listed = Counted(patch, Units, "listed")
         assert not isinstance(candidates(question, now=0), list)
     assert not listed.calls
+
+
+def test_for_a_hopeless_pod_no_bounds_are_worked_out() -> None:
+    question = full(21, DemandLine(cpu=5, priority=9))
+    with pytest.MonkeyPatch.context() as patch:
+        bounds = Counted(patch, node_pruning, "roughly_bounded")
+        assert not isinstance(candidates(question, now=0), list)
+    assert not bounds.calls
 
 
 def test_a_gang_lists_no_units_where_it_is_not_placed() -> None:
